@@ -29,34 +29,6 @@ struct ibshift_fabric_file ibshift_fabric_file;
 static _Atomic(_Atomic(uint8_t) *) paths;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers the making of paths */
 
-/* What the parameter names, or the administrator's file, which is for adapters; false: there is
- * neither. */
-static bool find_path(bool has_adapter, char *path, size_t size)
-{
-    if ('\0' == ibshift_params.fabric[0]) {
-        return has_adapter && ibshift_params_site_file("fabric", path, size);
-    }
-    return (size_t)snprintf(path, size, "%s", ibshift_params.fabric) < size;
-}
-
-static int read_file(const char *path, const struct ibshift_verbs *verbs, struct ibshift_error *err)
-{
-    const char *order = ibshift_params.order;
-    struct ibshift_subnet subnet = {.host = ompi_process_info.nodename};
-
-    if (NULL != verbs) {
-        subnet.prefix = ibshift_verbs_subnet(verbs).prefix;
-        subnet.sm_lid = ibshift_verbs_subnet(verbs).sm_lid;
-    }
-    if (!ibshift_params_may_open(path, err->text, sizeof(err->text)) ||
-        (IBSHIFT_ORDER_FILE == ibshift_order_wish_of(order) &&
-         !ibshift_params_may_open(order, err->text, sizeof(err->text)))) {
-        return -EINVAL;
-    }
-    return ibshift_fabric_file_read(path, order, NULL != verbs ? &subnet : NULL,
-                                    ibshift_params.service_level >= 0, &ibshift_fabric_file, err);
-}
-
 /* The administrator's file says to nobody that it is of no use: all jobs would have to hear it. */
 static void say_adaptive(const char *path)
 {
@@ -68,20 +40,22 @@ static void say_adaptive(const char *path)
 
 void ibshift_fabric_file_open(const struct ibshift_verbs *verbs)
 {
+    struct ibshift_subnet subnet = {.host = ompi_process_info.nodename};
     struct ibshift_error err = {""};
     char path[PATH_MAX];
     int rc;
 
-    ibshift_fabric_file.wish = ibshift_order_wish_of(ibshift_params.order);
-    if (!find_path(NULL != verbs, path, sizeof(path))) {
-        return;
+    if (NULL != verbs) {
+        subnet.prefix = ibshift_verbs_subnet(verbs).prefix;
+        subnet.sm_lid = ibshift_verbs_subnet(verbs).sm_lid;
     }
-    rc = read_file(path, verbs, &err);
+    rc = ibshift_fabric_file_find(&ibshift_params, NULL != verbs ? &subnet : NULL,
+                                  &ibshift_fabric_file, path, &err);
     if (-ESTALE == rc) {
         ibshift_help_once_a_job("old-fabric", err.text);
     } else if (0 != rc) {
         ibshift_help_once_a_job("bad-fabric", err.text);
-    } else if (ibshift_fabric_file.fabric->is_adaptive) {
+    } else if (NULL != ibshift_fabric_file.fabric && ibshift_fabric_file.fabric->is_adaptive) {
         say_adaptive(path);
         ibshift_fabric_file_free(&ibshift_fabric_file);
     }
@@ -118,65 +92,10 @@ static void set_path(uint32_t peer, uint32_t path)
     }
 }
 
-static uint64_t guid_of(const struct ibshift_verbs_address *address)
-{
-    uint64_t guid = 0;
-
-    for (int i = 8; i < 16; i++) {
-        guid = guid << 8 | address->gid[i];
-    }
-    return guid;
-}
-
 int ibshift_fabric_service_level(void *context, const struct ibshift_verbs_address *from,
                                  const struct ibshift_verbs_address *to, unsigned path)
 {
-    const struct ibshift_fabric_file *file = &ibshift_fabric_file;
-    uint32_t host;
-
-    if (NULL == file->fabric || NULL == file->fabric->sl || from->is_ethernet ||
-        IBSHIFT_NO_HOST == (host = ibshift_fabric_file_host(file, guid_of(from), from->lid)) ||
-        IBSHIFT_NO_HOST == ibshift_fabric_file_host(file, guid_of(to), to->lid)) {
-        return -1;
-    }
-    return (int)ibshift_fabric_sl(file->fabric, host, to->lid + path);
-}
-
-/* host_of[i]: the host of the process peers[i]. 0, or -ENOENT with the reason in why: the same on
- * all processes that look at the same peers. */
-static int find_hosts(const uint32_t *peers, uint32_t count, uint32_t *host_of, char *why,
-                      size_t size)
-{
-    struct ibshift_verbs_blob blob, first = {.magic = 0};
-    uint8_t wire[sizeof(blob)];
-
-    for (uint32_t i = 0; i < count; i++) {
-        int length = ibshift_card_copy(NULL, peers[i], wire, sizeof(wire));
-        struct ibshift_card_place place;
-
-        if (length != (int)sizeof(wire) || !ibshift_card_place(peers[i], &place) ||
-            0 != ibshift_verbs_blob_decode(wire, sizeof(wire), &blob)) {
-            return -ENOENT; /* without an adapter: in the memory of one host no order is needed */
-        }
-        first = 0 == i ? blob : first;
-        if (place.fabric != ibshift_fabric_file.identity) {
-            snprintf(why, size,
-                     "host %s has another file, or another coll_ibshift_order, or only one of them "
-                     "names a coll_ibshift_service_level",
-                     blob.hostname);
-        } else if (0 != memcmp(first.address[0].gid, blob.address[0].gid, 8)) {
-            snprintf(why, size, "hosts %s and %s are on different subnets", first.hostname,
-                     blob.hostname);
-        } else if (blob.address[0].is_ethernet) {
-            snprintf(why, size, "host %s is on Ethernet, which has other routes", blob.hostname);
-        } else if (0 == ibshift_fabric_file_find(&ibshift_fabric_file, blob.hostname,
-                                                 guid_of(&blob.address[0]), blob.address[0].lid,
-                                                 &host_of[i], why, size)) {
-            continue;
-        }
-        return -ENOENT;
-    }
-    return 0;
+    return ibshift_fabric_file_level(&ibshift_fabric_file, from, to, path);
 }
 
 static int code_of(int rc)
@@ -207,7 +126,8 @@ static int find_places(const mca_coll_ibshift_module_t *module, struct ibshift_c
     if (NULL == order->host_of) {
         return -ENOMEM;
     }
-    rc = find_hosts(module->peers, module->size, order->host_of, err->text, sizeof(err->text));
+    rc = ibshift_fabric_file_hosts(&ibshift_fabric_file, module->peers, module->size,
+                                   order->host_of, err);
     members = members_of(module);
     rc = 0 == rc ? ibshift_found_first(&members, IBSHIFT_ORDER_AUTO == ibshift_fabric_file.wish,
                                        &order->located, &order->kind, err)
@@ -319,14 +239,14 @@ static int search_together(mca_coll_ibshift_module_t *module, struct ompi_commun
     return code_of(rc);
 }
 
-/* Counts the call; the same on all ranks. */
+/* Counts the call; the same on all ranks. A nonblocking one must not wait for others, and a persistent one runs often. */
 static bool does_search_pay(const mca_coll_ibshift_module_t *module,
                             struct ibshift_comm_order *order, const struct ibshift_job *job,
-                            enum ibshift_patience patience)
+                            enum ibshift_form form)
 {
     order->moved += ibshift_job_is_any_size(job) ? UNKNOWN_BYTES : job->bytes;
-    return IBSHIFT_PATIENCE_NONE != patience &&
-           (IBSHIFT_PATIENCE_LONG == patience || IBSHIFT_ORDER_AUTO != ibshift_fabric_file.wish ||
+    return IBSHIFT_NONBLOCKING != form &&
+           (IBSHIFT_PERSISTENT == form || IBSHIFT_ORDER_AUTO != ibshift_fabric_file.wish ||
             order->moved >= (uint64_t)SEARCH_BYTES * module->size);
 }
 
@@ -347,7 +267,7 @@ static bool may_rename(const struct ibshift_job *job)
 }
 
 int ibshift_comm_order_find(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                            const struct ibshift_job *job, enum ibshift_patience patience)
+                            const struct ibshift_job *job, enum ibshift_form form)
 {
     struct ibshift_comm_order *order = &module->order;
     int rc = OMPI_SUCCESS;
@@ -360,7 +280,7 @@ int ibshift_comm_order_find(mca_coll_ibshift_module_t *module, struct ompi_commu
         rc = locate(module, comm);
     }
     if (OMPI_SUCCESS == rc && IBSHIFT_ALLTOALL == job->collective &&
-        IBSHIFT_ORDER_LOCATED == order->state && does_search_pay(module, order, job, patience)) {
+        IBSHIFT_ORDER_LOCATED == order->state && does_search_pay(module, order, job, form)) {
         rc = search_together(module, comm);
     }
     return rc;

@@ -34,16 +34,9 @@ unsigned ibshift_fabric_path(void *context, uint32_t peer);
 int ibshift_fabric_service_level(void *context, const struct ibshift_verbs_address *from,
                                  const struct ibshift_verbs_address *to, unsigned path);
 
-/* How a call may find what is missing. */
-enum ibshift_patience {
-    IBSHIFT_PATIENCE_NONE, /* it must not wait for others */
-    IBSHIFT_PATIENCE_ONCE, /* it may, and runs once */
-    IBSHIFT_PATIENCE_LONG  /* it may, and runs often */
-};
-
 /* OMPI codes. Without a fabric file nothing happens. */
 int ibshift_comm_order_find(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                            const struct ibshift_job *job, enum ibshift_patience patience);
+                            const struct ibshift_job *job, enum ibshift_form form);
 void ibshift_comm_order_free(struct ibshift_comm_order *order);
 
 /* Whether all-to-alls go in an order: all ranks have found that they have the same file. */

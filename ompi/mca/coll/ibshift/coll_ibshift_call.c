@@ -216,27 +216,11 @@ static void set_blocks(ibshift_call_t *call)
     }
 }
 
-/* Elements of the vector; 0: of a call that may end on a rank before it has begun on all. */
-static uint64_t elements_of(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
-{
-    size_t size = NULL == job->op ? 0 : ibshift_type_size(job->send.type);
-    uint64_t elements = 0 == size ? 0 : job->bytes / size;
-
-    switch (job->collective) {
-    case IBSHIFT_ALLREDUCE:
-        return elements;
-    case IBSHIFT_REDUCE_SCATTER: /* with counts, a rank that gets nothing may end first */
-        return NULL == job->recv.counts && NULL == job->send.counts ? elements * module->size : 0;
-    default:
-        return 0;
-    }
-}
-
 /* Of a blocking call. */
 static void number_standing(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                             bool renames, struct ibshift_op_params *params)
 {
-    uint64_t elements = elements_of(module, job), total = elements * params->element;
+    uint64_t elements = ibshift_job_elements(job, module->size), total = elements * params->element;
 
     if (0 != total && total <= IBSHIFT_STANDING_MOST && NULL == params->pace &&
         job->bytes > ibshift_params.eager_limit) {
@@ -459,28 +443,16 @@ static void stage_what_must(ibshift_call_t *call, const struct ibshift_job *job)
     }
 }
 
-/* A communicator whose order of all-to-alls was just found has other plans to choose from. */
-static int find_order(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                      const struct ibshift_job *job, enum ibshift_form form)
-{
-    static const enum ibshift_patience patience[] = {[IBSHIFT_BLOCKING] = IBSHIFT_PATIENCE_ONCE,
-                                                     [IBSHIFT_NONBLOCKING] = IBSHIFT_PATIENCE_NONE,
-                                                     [IBSHIFT_PERSISTENT] = IBSHIFT_PATIENCE_LONG};
-    enum ibshift_order_state before = module->order.state;
-    int rc = ibshift_comm_order_find(module, comm, job, patience[form]);
-
-    if (IBSHIFT_ORDER_FOUND == module->order.state && IBSHIFT_ORDER_FOUND != before) {
-        ibshift_choices_forget(&module->choices, IBSHIFT_ALLTOALL);
-    }
-    return rc;
-}
-
 int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                       const struct ibshift_job *job, enum ibshift_form form, ibshift_call_t **out)
 {
-    int rc = find_order(module, comm, job, form);
+    enum ibshift_order_state before = module->order.state;
+    int rc = ibshift_comm_order_find(module, comm, job, form);
     ibshift_call_t *call = OMPI_SUCCESS == rc ? take_idle() : NULL;
 
+    if (before != module->order.state && IBSHIFT_ORDER_FOUND == module->order.state) {
+        ibshift_choices_forget(&module->choices, IBSHIFT_ALLTOALL); /* there are other plans now */
+    }
     if (NULL == call) {
         return OMPI_SUCCESS == rc ? OMPI_ERR_OUT_OF_RESOURCE : rc;
     }

@@ -94,25 +94,18 @@ struct ibshift_tape_run;
  */
 
 /* The short way of a blocking call: down the tape of an earlier one with the same arguments. False:
- * ibshift_call_blocking() does the rest. */
+ * ibshift_call() does the rest. */
 bool ibshift_call_run(mca_coll_ibshift_module_t *module, struct ibshift_tape_run *run);
 
 /* The same of a nonblocking call, which does not wait. */
 bool ibshift_call_at_once(mca_coll_ibshift_module_t *module, struct ibshift_tape_run *run,
                           struct ompi_request_t **request);
 
-/* OMPI codes. name: of the form, for people. In all forms OMPI_ERR_NOT_SUPPORTED means: nothing happened,
- * take the fallback. run: of this call, that was not done; NULL: it has not begun. */
-int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                          enum ibshift_collective collective, const char *name,
-                          const struct ibshift_raw *raw, struct ibshift_tape_run *run);
-int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                             enum ibshift_collective collective, const char *name,
-                             const struct ibshift_raw *raw, struct ibshift_tape_run *run,
-                             struct ompi_request_t **request);
-int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                            enum ibshift_collective collective, const char *name,
-                            const struct ibshift_raw *raw, struct ompi_request_t **request);
+/* The rest, in all forms. OMPI codes; OMPI_ERR_NOT_SUPPORTED means: nothing happened, take the fallback.
+ * run: of this call, that was not done; NULL: it has not begun. request: not of a blocking one. */
+int ibshift_call(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                 const struct ibshift_called *called, struct ibshift_tape_run *run,
+                 struct ompi_request_t **request);
 
 /*
  * A communicator begins. Open MPI makes one with nonblocking collectives on another, whose errors

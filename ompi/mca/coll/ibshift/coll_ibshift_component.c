@@ -13,7 +13,6 @@
 #include "opal/util/argv.h"
 #include "opal/util/show_help.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +77,12 @@ static void tell_unknown(const char *name, const char *nearest)
     ibshift_help_once_a_job("unknown-parameter", name, nearest);
 }
 
-static const struct ibshift_param_telling telling = {tell_bad, tell_unknown};
+static void tell_contradiction(const char *which)
+{
+    ibshift_help_once_a_job("contradiction", which, "without it");
+}
+
+static const struct ibshift_param_telling telling = {tell_bad, tell_unknown, tell_contradiction};
 
 static mca_base_var_type_t var_type(enum ibshift_param_type type)
 {
@@ -171,52 +175,6 @@ static void register_params(void)
     ibshift_params_read_expert(&telling);
 }
 
-static void contradiction(const char *which)
-{
-    ibshift_help_once_a_job("contradiction", which, "without it");
-}
-
-static void check_collective(enum ibshift_collective collective)
-{
-    const struct ibshift_alg *forced = ibshift_params_wish(collective).alg;
-    const char *name = ibshift_collective_name(collective);
-    char which[256];
-
-    if (NULL == forced) {
-        return;
-    }
-    if (ibshift_params.radix[collective] > 0 && 0 == forced->radix_max) {
-        snprintf(which, sizeof(which),
-                 "coll_ibshift_%s_radix = %d: coll_ibshift_%s_algorithm = %s has no radix", name,
-                 ibshift_params.radix[collective], name, forced->name);
-        contradiction(which);
-    }
-    if (ibshift_params.segment[collective] > 0 && 0 == (forced->flags & IBSHIFT_ALG_SEGMENTS)) {
-        snprintf(which, sizeof(which),
-                 "coll_ibshift_%s_segment = %zu: coll_ibshift_%s_algorithm = %s has no segments",
-                 name, ibshift_params.segment[collective], name, forced->name);
-        contradiction(which);
-    }
-}
-
-static void check_params(void)
-{
-    char which[256], path[PATH_MAX];
-
-    ibshift_params_check_names(PREFIX, &telling);
-    for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
-        check_collective((enum ibshift_collective)i);
-    }
-    if ('\0' == ibshift_params.fabric[0] &&
-        !ibshift_params_site_file("fabric", path, sizeof(path)) &&
-        0 != strcmp(ibshift_params.order, "auto") && 0 != strcmp(ibshift_params.order, "rank")) {
-        snprintf(which, sizeof(which),
-                 "coll_ibshift_order = %.100s: there is no coll_ibshift_fabric to order",
-                 ibshift_params.order);
-        contradiction(which);
-    }
-}
-
 static int component_register(void)
 {
     char running[64];
@@ -242,7 +200,7 @@ static int component_open(void)
     if (ibshift_params.priority < 0) {
         return OMPI_ERR_NOT_AVAILABLE;
     }
-    check_params();
+    ibshift_params_check(PREFIX, &telling);
     ibshift_choose_open();
     ibshift_transport_open(ibshift_trace_open);
     ibshift_requests_open();

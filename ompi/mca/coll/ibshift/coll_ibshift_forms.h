@@ -16,8 +16,8 @@ __attribute__((noinline)) static int THE(NAME, _slowly)(PARAMS(struct ompi_commu
                                                                mca_coll_ibshift_module_t *module,
                                                                struct ibshift_tape_run *run))
 {
-    const struct ibshift_raw raw = RAW;
-    int rc = ibshift_call_blocking(module, comm, KIND, STRING(NAME), &raw, run);
+    const struct ibshift_called called = {STRING(NAME), IBSHIFT_BLOCKING, KIND, RAW};
+    int rc = ibshift_call(module, comm, &called, run, NULL);
 
     return OMPI_ERR_NOT_SUPPORTED != rc ? rc
                                         : module->fallback.THE(coll_, NAME)(ARGS(
@@ -39,8 +39,8 @@ __attribute__((noinline)) static int
 JOIN(i, NAME, _slowly)(PARAMS(struct ompi_communicator_t *comm, ompi_request_t **request,
                               mca_coll_ibshift_module_t *module, struct ibshift_tape_run *run))
 {
-    const struct ibshift_raw raw = RAW;
-    int rc = ibshift_call_nonblocking(module, comm, KIND, "i" STRING(NAME), &raw, run, request);
+    const struct ibshift_called called = {"i" STRING(NAME), IBSHIFT_NONBLOCKING, KIND, RAW};
+    int rc = ibshift_call(module, comm, &called, run, request);
 
     return OMPI_ERR_NOT_SUPPORTED != rc
                ? rc
@@ -63,8 +63,8 @@ static int THE(NAME, _persistent)(PARAMS(struct ompi_communicator_t *comm, struc
                                          ompi_request_t **request, mca_coll_base_module_t *base))
 {
     mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;
-    const struct ibshift_raw raw = RAW;
-    int rc = ibshift_call_persistent(module, comm, KIND, STRING(NAME) "_init", &raw, request);
+    const struct ibshift_called called = {STRING(NAME) "_init", IBSHIFT_PERSISTENT, KIND, RAW};
+    int rc = ibshift_call(module, comm, &called, NULL, request);
 
     return OMPI_ERR_NOT_SUPPORTED != rc
                ? rc

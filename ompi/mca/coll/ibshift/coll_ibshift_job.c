@@ -162,13 +162,14 @@ static void describe_bcast(const mca_coll_ibshift_module_t *module, const struct
     job->bytes = bytes_of(&job->recv);
 }
 
-int ibshift_job_describe(const mca_coll_ibshift_module_t *module, enum ibshift_form form,
-                         enum ibshift_collective collective, const char *name,
-                         const struct ibshift_raw *raw, struct ibshift_job *job)
+int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
+                         const struct ibshift_called *called, struct ibshift_job *job)
 {
-    *job =
-        (struct ibshift_job){.collective = collective, .name = name, .root = (uint32_t)raw->root};
-    switch (collective) {
+    const struct ibshift_raw *raw = &called->raw;
+
+    *job = (struct ibshift_job){
+        .collective = called->collective, .name = called->name, .root = (uint32_t)raw->root};
+    switch (called->collective) {
     case IBSHIFT_BARRIER:
         break;
     case IBSHIFT_BCAST:
@@ -183,7 +184,7 @@ int ibshift_job_describe(const mca_coll_ibshift_module_t *module, enum ibshift_f
     default:
         return describe_reduction(module, raw, job);
     }
-    if (IBSHIFT_BLOCKING != form) {
+    if (IBSHIFT_BLOCKING != called->form) {
         job->needs &= ~(uint32_t)IBSHIFT_ALG_SIZES_NODE;
     }
     return OMPI_SUCCESS;
@@ -236,6 +237,21 @@ struct ibshift_operator ibshift_job_operator(const struct ibshift_job *job)
                                      .function = function_of(job->op, job->send.type),
                                      .lower_bound = ibshift_type_lower_bound(job->send.type),
                                      .extent = (size_t)ibshift_type_extent(job->send.type)};
+}
+
+uint64_t ibshift_job_elements(const struct ibshift_job *job, uint32_t ranks)
+{
+    size_t size = NULL == job->op ? 0 : ibshift_type_size(job->send.type);
+    uint64_t elements = 0 == size ? 0 : job->bytes / size;
+
+    switch (job->collective) {
+    case IBSHIFT_ALLREDUCE:
+        return elements;
+    case IBSHIFT_REDUCE_SCATTER: /* with counts, a rank that gets nothing may end first */
+        return NULL == job->recv.counts && NULL == job->send.counts ? elements * ranks : 0;
+    default:
+        return 0;
+    }
 }
 
 /*

@@ -28,6 +28,14 @@ struct ibshift_raw {
     struct ompi_datatype_t *const *stypes, *const *rtypes;
 };
 
+/* Which function of MPI has been called, and how. */
+struct ibshift_called {
+    const char *name;
+    enum ibshift_form form;
+    enum ibshift_collective collective;
+    struct ibshift_raw raw;
+};
+
 /*
  * What an MPI collective asks for, before an algorithm is chosen. The same on all ranks
  * where MPI says so.
@@ -77,12 +85,14 @@ static inline int ibshift_job_kind(const struct ibshift_job *job, bool is_commut
     return sizes * 4 + 2 * ibshift_job_grants_anew(job, is_blocking) + is_commutative;
 }
 
-/* Derives the job from the arguments; name: of the form, for people. OMPI_SUCCESS, or
- * OMPI_ERR_NOT_SUPPORTED on all ranks alike. Leaders hear the counts of their node in blocking calls
- * alone: the others may not wait before they have returned. */
-int ibshift_job_describe(const mca_coll_ibshift_module_t *module, enum ibshift_form form,
-                         enum ibshift_collective collective, const char *name,
-                         const struct ibshift_raw *raw, struct ibshift_job *job);
+/* Derives the job from the arguments. OMPI_SUCCESS, or OMPI_ERR_NOT_SUPPORTED on all ranks alike.
+ * Leaders hear the counts of their node in blocking calls alone: the others may not wait before they
+ * have returned. */
+int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
+                         const struct ibshift_called *called, struct ibshift_job *job);
+
+/* Elements of the vector; 0: of a call that may end on a rank before it has begun on all. */
+uint64_t ibshift_job_elements(const struct ibshift_job *job, uint32_t ranks);
 
 /*
  * The badge (net.h), in its place: which collective of MPI, and a hash of what must be the same on

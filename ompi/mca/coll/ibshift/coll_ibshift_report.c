@@ -5,11 +5,10 @@
 #include "coll_ibshift_job.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME = 40, PEER_TEXT = 768, MOST_REPORTS = 32 };
+enum { NAME = 40, PEER_TEXT = 768 };
 
 void ibshift_call_number(uint32_t comm, uint32_t seq, char *key, size_t size)
 {
@@ -20,53 +19,6 @@ void ibshift_call_number(uint32_t comm, uint32_t seq, char *key, size_t size)
     } else {
         snprintf(key, size, "%u.p%u.%u", comm, number >> IBSHIFT_RUN_BITS,
                  number & ((1u << IBSHIFT_RUN_BITS) - 1));
-    }
-}
-
-/* A dead peer fails every collective with it: it is told of once, not each time. */
-static bool is_news(uint32_t peer, int status)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers told and count */
-    static struct {
-        uint32_t peer;
-        int status;
-    } told[MOST_REPORTS];
-    static int count;
-    bool is_known = false;
-
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < count; i++) {
-        is_known |= told[i].peer == peer && told[i].status == status;
-    }
-    is_known |= count == MOST_REPORTS;
-    if (!is_known) {
-        told[count].peer = peer;
-        told[count++].status = status;
-    }
-    pthread_mutex_unlock(&lock);
-    return !is_known;
-}
-
-static const char *cause_text(int status)
-{
-    switch (status) {
-    case -ETIME:
-        return "no message moved within the seconds of coll_ibshift_deadline: it is late, stopped, "
-               "has died before it was connected, or called something else";
-    case -ETIMEDOUT:
-        return "it does not answer: it has died, is stopped, or a link on the way is down";
-    case -EHOSTUNREACH:
-        return "it cannot be reached";
-    case -ECONNRESET:
-        return "the connection to it broke";
-    case -ECONNABORTED:
-        return "it has given this collective up; its own message says why";
-    case -EBADMSG:
-        return "it called another collective";
-    case -ENOMEM:
-        return "memory could not be allocated or registered";
-    default:
-        return strerror(-status);
     }
 }
 
@@ -120,7 +72,7 @@ int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communic
         return code_of(op->status);
     }
     /* Two calls that do not match are said once: what else fails by them has no other cause. */
-    if ((-EBADMSG == op->status && 0 != unlike->ours) || !is_news(peer, op->status)) {
+    if ((-EBADMSG == op->status && 0 != unlike->ours) || !ibshift_is_news(peer, op->status)) {
         return code_of(op->status);
     }
     if (-EMSGSIZE == op->status) {
@@ -130,11 +82,11 @@ int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communic
     } else if (-ECONNABORTED == op->status) {
         ibshift_help("collective-given-up", name, comm->c_name, ompi_process_info.nodename,
                      name_of(op, op->params.rank), name_of(op, op->failed_rank),
-                     cause_text(op->status), text);
+                     ibshift_cause_text(op->status), text);
     } else {
         ibshift_help("collective-failed", name, comm->c_name, ompi_process_info.nodename,
                      name_of(op, op->params.rank), name_of(op, op->failed_rank),
-                     cause_text(op->status), text);
+                     ibshift_cause_text(op->status), text);
     }
     return code_of(op->status);
 }

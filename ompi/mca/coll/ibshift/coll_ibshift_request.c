@@ -170,24 +170,26 @@ static uint32_t next_seq(ibshift_call_t *call)
 }
 
 /*
- * Poll our engine many times per opal_progress(), which is expensive. It must still run: a peer may
+ * Our engine is polled many times per opal_progress(), which is expensive. It must still run: a peer may
  * be blocked on a point-to-point message that only we can progress. Where ranks outnumber
  * processors, yield after each idle poll, so that the rank we wait for can run.
  */
+static void idle(unsigned turn)
+{
+    if (0 == turn % IDLE_TURNS) {
+        opal_progress();
+    } else if (ibshift_endpoint.is_crowded) {
+        (void)sched_yield();
+    }
+}
+
 static void wait_for(ibshift_call_t *call)
 {
-    struct ibshift_engine *engine = ibshift_endpoint.engine;
-    bool is_crowded = ibshift_endpoint.is_crowded;
     unsigned turns = 0;
 
     while (!ibshift_op_is_done(&call->op)) {
-        if (0 != ibshift_engine_progress(engine)) {
-            continue;
-        }
-        if (0 == ++turns % IDLE_TURNS) {
-            opal_progress();
-        } else if (is_crowded) {
-            (void)sched_yield();
+        if (0 == ibshift_engine_progress(ibshift_endpoint.engine)) {
+            idle(++turns);
         }
     }
 }
@@ -243,24 +245,12 @@ static int create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
     return rc;
 }
 
-/* A receive looks for itself; that there is room for a send again is news that only polls bring. */
-static void wait_a_little(const struct ibshift_tape_run *run, int turn)
-{
-    if (IBSHIFT_TAPE_SEND == run->tape->steps[run->next].action) {
-        (void)ibshift_engine_progress(ibshift_endpoint.engine);
-    }
-    if (0 == turn % IDLE_TURNS) {
-        opal_progress();
-    } else if (ibshift_endpoint.is_crowded) {
-        (void)sched_yield();
-    }
-}
-
-/* As wait_for(), but not for long: then an op waits, which also sees what went wrong. */
+/* As wait_for(), but not for long: then an op waits, which also sees what went wrong. A receive looks for
+ * itself; that there is room for a send again is news that only polls bring. */
 __attribute__((noinline)) static bool go_on(struct ibshift_tape_run *run)
 {
     uint32_t before = 0;
-    int turns = 0;
+    unsigned turns = 0;
 
     do {
         turns = run->next == before ? turns + 1 : 1;
@@ -268,7 +258,10 @@ __attribute__((noinline)) static bool go_on(struct ibshift_tape_run *run)
         if (turns == SPRINT_TURNS) {
             return false;
         }
-        wait_a_little(run, turns);
+        if (IBSHIFT_TAPE_SEND == run->tape->steps[run->next].action) {
+            (void)ibshift_engine_progress(ibshift_endpoint.engine);
+        }
+        idle(turns);
     } while (!ibshift_engine_sprint(ibshift_endpoint.engine, run));
     return true;
 }
@@ -318,54 +311,6 @@ static int begin(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *
     return OMPI_SUCCESS;
 }
 
-static int run_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                        const struct ibshift_job *job, const struct ibshift_raw *raw,
-                        struct ibshift_tape_run *run)
-{
-    struct ibshift_kept_tape *kept = NULL;
-    ibshift_call_t *call;
-    int rc;
-
-    if (NULL == run) {
-        kept = ibshift_tape_find(module, IBSHIFT_BLOCKING, comm, job, raw);
-        run = ibshift_tape_run_of(kept, module, job->collective, raw);
-        if (NULL != run && ibshift_call_run(module, run)) {
-            return OMPI_SUCCESS;
-        }
-    }
-    rc = begin(module, comm, job, IBSHIFT_BLOCKING, run, &call);
-    if (OMPI_SUCCESS == rc) {
-        wait_for(call);
-        rc = finish(call);
-        ibshift_tape_keep(module, IBSHIFT_BLOCKING, kept, job, call);
-        ibshift_call_give_back(call);
-    }
-    return rc;
-}
-
-int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                          enum ibshift_collective collective, const char *name,
-                          const struct ibshift_raw *raw, struct ibshift_tape_run *run)
-{
-    struct ibshift_corrected corrected;
-    struct ibshift_job job;
-    int rc;
-
-    if (NULL == run) {
-        run = ibshift_tape_again(module, IBSHIFT_BLOCKING, collective, raw);
-        if (NULL != run && ibshift_call_run(module, run)) {
-            return OMPI_SUCCESS;
-        }
-    }
-    rc = ibshift_job_describe(module, IBSHIFT_BLOCKING, collective, name, raw, &job);
-    if (OMPI_SUCCESS != rc || 0 == ibshift_params.correct) {
-        return OMPI_SUCCESS != rc ? rc : run_blocking(module, comm, &job, raw, run);
-    }
-    ibshift_correct_begin(module, &job, &corrected);
-    rc = run_blocking(module, comm, &job, raw, run);
-    return ibshift_correct_end(module, comm, &job, &corrected, rc);
-}
-
 /* Then it needs no request of its own. */
 bool ibshift_call_at_once(mca_coll_ibshift_module_t *module, struct ibshift_tape_run *run,
                           ompi_request_t **request)
@@ -379,49 +324,54 @@ bool ibshift_call_at_once(mca_coll_ibshift_module_t *module, struct ibshift_tape
     return true;
 }
 
-int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                             enum ibshift_collective collective, const char *name,
-                             const struct ibshift_raw *raw, struct ibshift_tape_run *run,
-                             ompi_request_t **request)
+/* Down a tape, as the form does it. */
+static bool run_tape(mca_coll_ibshift_module_t *module, enum ibshift_form form,
+                     struct ibshift_tape_run *run, ompi_request_t **request)
+{
+    return IBSHIFT_BLOCKING == form ? ibshift_call_run(module, run)
+                                    : ibshift_call_at_once(module, run, request);
+}
+
+static int run_once(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                    enum ibshift_form form, const struct ibshift_job *job,
+                    const struct ibshift_raw *raw, struct ibshift_tape_run *run,
+                    ompi_request_t **request)
 {
     struct ibshift_kept_tape *kept = NULL;
-    struct ibshift_job job;
     ibshift_call_t *call;
     int rc;
 
     if (NULL == run) {
-        run = ibshift_tape_again(module, IBSHIFT_NONBLOCKING, collective, raw);
-        if (NULL != run && ibshift_call_at_once(module, run, request)) {
+        kept = ibshift_tape_find(module, form, comm, job, raw);
+        run = ibshift_tape_run_of(kept, module, job->collective, raw);
+        if (NULL != run && run_tape(module, form, run, request)) {
             return OMPI_SUCCESS;
         }
     }
-    rc = ibshift_job_describe(module, IBSHIFT_NONBLOCKING, collective, name, raw, &job);
+    rc = begin(module, comm, job, form, run, &call);
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    if (NULL == run) {
-        kept = ibshift_tape_find(module, IBSHIFT_NONBLOCKING, comm, &job, raw);
-    }
-    rc = begin(module, comm, &job, IBSHIFT_NONBLOCKING, run, &call);
-    if (OMPI_SUCCESS == rc) {
+    if (IBSHIFT_BLOCKING != form) {
         *request = &call->request.super;
-        ibshift_tape_keep(module, IBSHIFT_NONBLOCKING, kept, &job, call);
+        ibshift_tape_keep(module, form, kept, job, call);
+        return OMPI_SUCCESS;
     }
+    wait_for(call);
+    rc = finish(call);
+    ibshift_tape_keep(module, form, kept, job, call);
+    ibshift_call_give_back(call);
     return rc;
 }
 
-int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                            enum ibshift_collective collective, const char *name,
-                            const struct ibshift_raw *raw, ompi_request_t **request)
+static int make_persistent(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                           const struct ibshift_job *job, ompi_request_t **request)
 {
     uint32_t id = atomic_load_explicit(&module->persistent, memory_order_relaxed);
-    struct ibshift_job job;
     ibshift_call_t *call;
-    int rc = id >= IBSHIFT_PERSISTENT_MAX
-                 ? OMPI_ERR_NOT_SUPPORTED
-                 : ibshift_job_describe(module, IBSHIFT_PERSISTENT, collective, name, raw, &job);
+    int rc = id >= IBSHIFT_PERSISTENT_MAX ? OMPI_ERR_NOT_SUPPORTED
+                                          : create(module, comm, job, IBSHIFT_PERSISTENT, &call);
 
-    rc = OMPI_SUCCESS == rc ? create(module, comm, &job, IBSHIFT_PERSISTENT, &call) : rc;
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
@@ -434,6 +384,37 @@ int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_commu
     become_request(call);
     *request = &call->request.super;
     return OMPI_SUCCESS;
+}
+
+int ibshift_call(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                 const struct ibshift_called *called, struct ibshift_tape_run *run,
+                 ompi_request_t **request)
+{
+    const struct ibshift_raw *raw = &called->raw;
+    enum ibshift_form form = called->form;
+    struct ibshift_corrected corrected;
+    struct ibshift_job job;
+    int rc;
+
+    if (NULL == run && IBSHIFT_PERSISTENT != form) {
+        run = ibshift_tape_again(module, form, called->collective, raw);
+        if (NULL != run && run_tape(module, form, run, request)) {
+            return OMPI_SUCCESS;
+        }
+    }
+    rc = ibshift_job_describe(module, called, &job);
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    if (IBSHIFT_PERSISTENT == form) {
+        return make_persistent(module, comm, &job, request);
+    }
+    if (IBSHIFT_NONBLOCKING == form || 0 == ibshift_params.correct) {
+        return run_once(module, comm, form, &job, raw, run, request);
+    }
+    ibshift_correct_begin(module, &job, &corrected);
+    rc = run_once(module, comm, form, &job, raw, run, request);
+    return ibshift_correct_end(module, comm, &job, &corrected, rc);
 }
 
 /* On the op's own memory, whoever staged it. True: it has ended. */

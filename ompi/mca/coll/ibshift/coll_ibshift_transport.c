@@ -13,7 +13,6 @@
 #include "opal/util/arch.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -294,26 +293,17 @@ static void open_engine(ibshift_trace_t *(*open_trace)(void))
     }
 }
 
-/* The administrator's switch, with the first line of the file as the reason. Ranks that the switch
- * turns off stay in the job's exchange of cards, so that all ranks agree. */
-static bool is_switched_off(char *why, size_t size)
+/* Ranks that the administrator's switch turns off stay in the job's exchange of cards, so that all
+ * ranks agree. */
+static bool is_switched_off(void)
 {
-    char path[PATH_MAX], reason[LINE] = "";
-    FILE *file;
+    char why[LINE];
 
-    if (!ibshift_params_site_file("off", path, sizeof(path))) {
+    if (!ibshift_params_switched_off(why, sizeof(why))) {
         return false;
     }
-    file = ibshift_params_may_open(path, reason, sizeof(reason)) ? fopen(path, "re") : NULL;
-    if (NULL != file) {
-        if (NULL != fgets(reason, sizeof(reason), file)) {
-            reason[strcspn(reason, "\r\n")] = '\0';
-        }
-        fclose(file);
-    }
-    ibshift_make_plain(reason);
-    snprintf(why, size, "host %s: switched off by %.100s%s%.120s", ompi_process_info.nodename, path,
-             '\0' != reason[0] ? ": " : "", reason);
+    ibshift_make_plain(why);
+    snprintf(own.why_not, sizeof(own.why_not), "host %s: %s", ompi_process_info.nodename, why);
     return true;
 }
 
@@ -360,7 +350,7 @@ void ibshift_transport_open(ibshift_trace_t *(*open_trace)(void))
 
     snprintf(own.why_not, sizeof(own.why_not), "host %s: coll_ibshift_native is 0",
              ompi_process_info.nodename);
-    if (ibshift_params.native && !is_switched_off(own.why_not, sizeof(own.why_not))) {
+    if (ibshift_params.native && !is_switched_off()) {
         processors = ibshift_processors_count(topology());
         ibshift_endpoint.is_crowded = (uint32_t)ompi_process_info.num_local_peers >= processors;
         open_engine(open_trace);

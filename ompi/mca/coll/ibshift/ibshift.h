@@ -46,7 +46,7 @@
 #include "job/fabric_file.h"
 
 #include "job/cards.h"
-#include "job/once.h"
+#include "job/say.h"
 #include "job/params.h"
 
 #include "device/device.h"

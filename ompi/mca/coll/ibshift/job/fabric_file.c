@@ -11,8 +11,9 @@
 #include "fabric/read/read.h"
 #include "fabric/shape/shape.h"
 #include "fabric/table/placement.h"
+#include "job/cards.h"
 
-enum ibshift_order_wish ibshift_order_wish_of(const char *text)
+static enum ibshift_order_wish wish_of(const char *text)
 {
     static const char *const names[] = {"auto", "rank", "routing", "schedule"};
     int i = 0;
@@ -100,20 +101,41 @@ static int load(const char *path, const char *order, struct ibshift_fabric_file 
                : ibshift_placement_order(file->fabric, &file->order, &file->order_count, err);
 }
 
-int ibshift_fabric_file_read(const char *path, const char *order,
-                             const struct ibshift_subnet *subnet, bool prevents_loop,
-                             struct ibshift_fabric_file *file, struct ibshift_error *err)
+static int read_file(const char *path, const struct ibshift_params *params,
+                     const struct ibshift_subnet *subnet, struct ibshift_fabric_file *file,
+                     struct ibshift_error *err)
 {
-    int rc = subnet == NULL ? 0 : check_imprint(path, subnet, err);
+    int rc;
 
-    *file = (struct ibshift_fabric_file){.wish = ibshift_order_wish_of(order)};
-    rc = rc == 0 ? load(path, order, file, err) : rc;
+    if (!ibshift_params_may_open(path, err->text, sizeof(err->text)) ||
+        (file->wish == IBSHIFT_ORDER_FILE &&
+         !ibshift_params_may_open(params->order, err->text, sizeof(err->text)))) {
+        return -EINVAL;
+    }
+    rc = subnet == NULL ? 0 : check_imprint(path, subnet, err);
+    return rc == 0 ? load(path, params->order, file, err) : rc;
+}
+
+int ibshift_fabric_file_find(const struct ibshift_params *params,
+                             const struct ibshift_subnet *subnet, struct ibshift_fabric_file *file,
+                             char path[PATH_MAX], struct ibshift_error *err)
+{
+    bool is_named = params->fabric[0] != '\0';
+    int rc;
+
+    *file = (struct ibshift_fabric_file){.wish = wish_of(params->order)};
+    if (is_named) {
+        snprintf(path, PATH_MAX, "%s", params->fabric);
+    } else if (subnet == NULL || !ibshift_params_site_file("fabric", path, PATH_MAX)) {
+        return 0; /* the administrator's is for adapters */
+    }
+    rc = read_file(path, params, subnet, file, err);
     if (rc != 0) {
         ibshift_fabric_file_free(file);
         return rc;
     }
     if (!file->fabric->is_adaptive && file->wish != IBSHIFT_ORDER_RANK) {
-        file->identity = identify(file, prevents_loop);
+        file->identity = identify(file, params->service_level >= 0);
     }
     file->ring = ibshift_shape_ring(file->fabric);
     return 0;
@@ -126,39 +148,100 @@ void ibshift_fabric_file_free(struct ibshift_fabric_file *file)
     *file = (struct ibshift_fabric_file){.wish = file->wish};
 }
 
-uint32_t ibshift_fabric_file_host(const struct ibshift_fabric_file *file, uint64_t guid,
-                                  uint16_t lid)
+static uint64_t guid_of(const struct ibshift_verbs_address *address)
 {
-    const struct ibshift_fabric *fabric = file->fabric;
-    uint32_t host = ibshift_fabric_host_of_lid(fabric, lid);
+    uint64_t guid = 0;
 
-    return host != IBSHIFT_NO_HOST && fabric->ports[fabric->hosts[host]].guid == guid
+    for (int i = 8; i < 16; i++) {
+        guid = guid << 8 | address->gid[i];
+    }
+    return guid;
+}
+
+/* The host whose port has this LID and GUID in the file. */
+static uint32_t host_at(const struct ibshift_fabric *fabric,
+                        const struct ibshift_verbs_address *address)
+{
+    uint32_t host = ibshift_fabric_host_of_lid(fabric, address->lid);
+
+    return host != IBSHIFT_NO_HOST && fabric->ports[fabric->hosts[host]].guid == guid_of(address)
                ? host
                : IBSHIFT_NO_HOST;
 }
 
-/* A host whose LID has changed was routed anew: the tables in the file are old. */
-int ibshift_fabric_file_find(const struct ibshift_fabric_file *file, const char *hostname,
-                             uint64_t guid, uint16_t lid, uint32_t *host, char *why, size_t size)
+int ibshift_fabric_file_level(const struct ibshift_fabric_file *file,
+                              const struct ibshift_verbs_address *from,
+                              const struct ibshift_verbs_address *to, unsigned path)
 {
-    char text[24];
+    const struct ibshift_fabric *fabric = file->fabric;
+    uint32_t host;
+
+    if (fabric == NULL || fabric->sl == NULL || from->is_ethernet ||
+        (host = host_at(fabric, from)) == IBSHIFT_NO_HOST ||
+        host_at(fabric, to) == IBSHIFT_NO_HOST) {
+        return -1;
+    }
+    return (int)ibshift_fabric_sl(fabric, host, to->lid + path);
+}
+
+/* A host whose LID has changed was routed anew: the tables in the file are old. */
+static int find_host(const struct ibshift_fabric *fabric, const struct ibshift_verbs_blob *blob,
+                     uint32_t *host, struct ibshift_error *err)
+{
+    const struct ibshift_verbs_address *address = &blob->address[0];
+    char guid[24];
     int64_t found;
 
-    snprintf(text, sizeof(text), "0x%" PRIx64, guid);
-    found = ibshift_fabric_find_host(file->fabric, text);
-    if (found < 0) {
-        snprintf(why, size,
-                 "host %s, port %s, is not in it: the file is older, or of another cluster",
-                 hostname, text);
-        return -ENOENT;
+    if (address->is_ethernet) {
+        return ibshift_fail(err, -ENOENT, "host %s is on Ethernet, which has other routes",
+                            blob->hostname);
     }
-    if (ibshift_host_lid(file->fabric, (uint32_t)found) != lid) {
-        snprintf(why, size, "host %s has LID %u now, but %u in the file: make the file again",
-                 hostname, lid, ibshift_host_lid(file->fabric, (uint32_t)found));
-        return -ENOENT;
+    snprintf(guid, sizeof(guid), "0x%" PRIx64, guid_of(address));
+    found = ibshift_fabric_find_host(fabric, guid);
+    if (found < 0) {
+        return ibshift_fail(err, -ENOENT,
+                            "host %s, port %s, is not in it: the file is older, or of another "
+                            "cluster",
+                            blob->hostname, guid);
+    }
+    if (ibshift_host_lid(fabric, (uint32_t)found) != address->lid) {
+        return ibshift_fail(
+            err, -ENOENT, "host %s has LID %u now, but %u in the file: make the file again",
+            blob->hostname, address->lid, ibshift_host_lid(fabric, (uint32_t)found));
     }
     *host = (uint32_t)found;
     return 0;
+}
+
+int ibshift_fabric_file_hosts(const struct ibshift_fabric_file *file, const uint32_t *peers,
+                              uint32_t count, uint32_t *host_of, struct ibshift_error *err)
+{
+    struct ibshift_verbs_blob blob, first = {.magic = 0};
+    uint8_t wire[sizeof(blob)];
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < count; i++) {
+        int length = ibshift_card_copy(NULL, peers[i], wire, sizeof(wire));
+        struct ibshift_card_place place;
+
+        if (length != (int)sizeof(wire) || !ibshift_card_place(peers[i], &place) ||
+            ibshift_verbs_blob_decode(wire, sizeof(wire), &blob) != 0) {
+            return -ENOENT; /* without an adapter: in the memory of one host no order is needed */
+        }
+        first = i == 0 ? blob : first;
+        if (place.fabric != file->identity) {
+            return ibshift_fail(err, -ENOENT,
+                                "host %s has another file, or another coll_ibshift_order, or only "
+                                "one of them names a coll_ibshift_service_level",
+                                blob.hostname);
+        }
+        if (memcmp(first.address[0].gid, blob.address[0].gid, 8) != 0) {
+            return ibshift_fail(err, -ENOENT, "hosts %s and %s are on different subnets",
+                                first.hostname, blob.hostname);
+        }
+        rc = find_host(file->fabric, &blob, &host_of[i], err);
+    }
+    return rc;
 }
 
 uint64_t ibshift_fabric_file_kib(const struct ibshift_fabric_file *file)

@@ -5,10 +5,12 @@
 #ifndef IBSHIFT_JOB_FABRIC_FILE_H
 #define IBSHIFT_JOB_FABRIC_FILE_H
 
-#include <stddef.h>
+#include <limits.h>
 #include <stdint.h>
 
 #include "fabric/graph/fabric.h"
+#include "job/params.h"
+#include "net/verbs/blob.h"
 
 /* What the user asked for. */
 enum ibshift_order_wish {
@@ -36,26 +38,26 @@ struct ibshift_subnet {
     uint16_t sm_lid;
 };
 
-/* auto, rank, routing, schedule, or the name of a file. */
-enum ibshift_order_wish ibshift_order_wish_of(const char *text);
-
 /*
- * Reads path, and the order of that text. subnet NULL: it is not compared. prevents_loop: the process's
- * service level does, where the file lacks levels; ranks that differ in it have different files. 0,
- * -ESTALE (of another subnet, or old) or another negative errno; then file is empty. A fabric that routes adaptively
- * has no identity.
+ * Reads the file that is named, or the administrator's, and the order. subnet NULL: there is no adapter. Ranks
+ * whose service levels prevent a loop and such whose levels do not have different files. path: where it was.
+ * 0, also when there is none; -ESTALE (of another subnet, or old) or another negative errno, and file is empty.
+ * A fabric that routes adaptively has no identity.
  */
-int ibshift_fabric_file_read(const char *path, const char *order,
-                             const struct ibshift_subnet *subnet, bool prevents_loop,
-                             struct ibshift_fabric_file *file, struct ibshift_error *err);
+int ibshift_fabric_file_find(const struct ibshift_params *params,
+                             const struct ibshift_subnet *subnet, struct ibshift_fabric_file *file,
+                             char path[PATH_MAX], struct ibshift_error *err);
 void ibshift_fabric_file_free(struct ibshift_fabric_file *file);
 
-/* The host whose port has this LID and GUID in the file, or IBSHIFT_NO_HOST. */
-uint32_t ibshift_fabric_file_host(const struct ibshift_fabric_file *file, uint64_t guid,
-                                  uint16_t lid);
-/* The same for a host of the job. 0, or -ENOENT: why says in which way the file does not describe it. */
-int ibshift_fabric_file_find(const struct ibshift_fabric_file *file, const char *hostname,
-                             uint64_t guid, uint16_t lid, uint32_t *host, char *why, size_t size);
+/* The service level of a pair, -1: the file has none. */
+int ibshift_fabric_file_level(const struct ibshift_fabric_file *file,
+                              const struct ibshift_verbs_address *from,
+                              const struct ibshift_verbs_address *to, unsigned path);
+
+/* host_of[i]: the host of the process peers[i]. 0, or -ENOENT, with the reason unless it is of no
+ * interest: the same on all processes that look at the same peers. */
+int ibshift_fabric_file_hosts(const struct ibshift_fabric_file *file, const uint32_t *peers,
+                              uint32_t count, uint32_t *host_of, struct ibshift_error *err);
 
 /* How many ns a KiB takes the slowest host's cable; 0: the file does not say, or there is none. */
 uint64_t ibshift_fabric_file_kib(const struct ibshift_fabric_file *file);

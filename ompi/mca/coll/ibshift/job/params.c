@@ -326,7 +326,7 @@ bool ibshift_params_differ(const char *theirs, const char *ours, char *words, si
 }
 
 /* mpirun hands over whatever it was given; Open MPI is silent about names that nobody registers. */
-void ibshift_params_check_names(const char *prefix, const struct ibshift_param_telling *telling)
+static void check_names(const char *prefix, const struct ibshift_param_telling *telling)
 {
     for (char **entry = environ; *entry != NULL; entry++) {
         char word[NAME];
@@ -341,6 +341,48 @@ void ibshift_params_check_names(const char *prefix, const struct ibshift_param_t
         if (!look_up.nearest.is_known || look_up.expert != NULL) {
             tell_unknown(&look_up, telling);
         }
+    }
+}
+
+static void check_collective(enum ibshift_collective collective,
+                             const struct ibshift_param_telling *telling)
+{
+    const struct ibshift_alg *forced = ibshift_params_wish(collective).alg;
+    const char *name = ibshift_collective_name(collective);
+    char which[256];
+
+    if (forced == NULL) {
+        return;
+    }
+    if (ibshift_params.radix[collective] > 0 && forced->radix_max == 0) {
+        snprintf(which, sizeof(which),
+                 "coll_ibshift_%s_radix = %d: coll_ibshift_%s_algorithm = %s has no radix", name,
+                 ibshift_params.radix[collective], name, forced->name);
+        telling->contradiction(which);
+    }
+    if (ibshift_params.segment[collective] > 0 && (forced->flags & IBSHIFT_ALG_SEGMENTS) == 0) {
+        snprintf(which, sizeof(which),
+                 "coll_ibshift_%s_segment = %zu: coll_ibshift_%s_algorithm = %s has no segments",
+                 name, ibshift_params.segment[collective], name, forced->name);
+        telling->contradiction(which);
+    }
+}
+
+void ibshift_params_check(const char *prefix, const struct ibshift_param_telling *telling)
+{
+    char which[256], path[PATH_MAX];
+
+    check_names(prefix, telling);
+    for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
+        check_collective((enum ibshift_collective)i, telling);
+    }
+    if (ibshift_params.fabric[0] == '\0' &&
+        !ibshift_params_site_file("fabric", path, sizeof(path)) &&
+        strcmp(ibshift_params.order, "auto") != 0 && strcmp(ibshift_params.order, "rank") != 0) {
+        snprintf(which, sizeof(which),
+                 "coll_ibshift_order = %.100s: there is no coll_ibshift_fabric to order",
+                 ibshift_params.order);
+        telling->contradiction(which);
     }
 }
 
@@ -360,4 +402,23 @@ bool ibshift_params_may_open(const char *path, char *why, size_t size)
     }
     snprintf(why, size, "%.200s: not a file, but a pipe or a device", path);
     return false;
+}
+
+bool ibshift_params_switched_off(char *why, size_t size)
+{
+    char path[PATH_MAX], reason[128] = "";
+    FILE *file;
+
+    if (!ibshift_params_site_file("off", path, sizeof(path))) {
+        return false;
+    }
+    file = ibshift_params_may_open(path, reason, sizeof(reason)) ? fopen(path, "re") : NULL;
+    if (file != NULL) {
+        if (fgets(reason, sizeof(reason), file) != NULL) {
+            reason[strcspn(reason, "\r\n")] = '\0';
+        }
+        fclose(file);
+    }
+    snprintf(why, size, "switched off by %.100s%s%s", path, reason[0] != '\0' ? ": " : "", reason);
+    return true;
 }

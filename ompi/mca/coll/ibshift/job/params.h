@@ -103,14 +103,16 @@ struct ibshift_param_telling {
     void (*bad_value)(const char *name, const char *given, const char *accepted,
                       const char *initial);
     void (*unknown)(const char *name, const char *nearest);
+    void (*contradiction)(const char *which);
 };
 void ibshift_param_tell(const struct ibshift_param *row, const char *given,
                         const struct ibshift_param_telling *telling);
 
 /* Once coll_ibshift_expert has been read. */
 void ibshift_params_read_expert(const struct ibshift_param_telling *telling);
-/* Tells of names in the environment, behind the prefix, that are no parameters. */
-void ibshift_params_check_names(const char *prefix, const struct ibshift_param_telling *telling);
+/* Tells what does not go together or has no effect, and of names in the environment, behind the prefix,
+ * that are no parameters. */
+void ibshift_params_check(const char *prefix, const struct ibshift_param_telling *telling);
 
 /*
  * What all ranks must have alike, as text: "name=value;" of each such row that has not its default,
@@ -138,5 +140,8 @@ bool ibshift_params_site_file(const char *name, char *path, size_t size);
  * MPI_Init. Where there is nothing, the reader says so. False: why is set.
  */
 bool ibshift_params_may_open(const char *path, char *why, size_t size);
+
+/* The administrator's switch; why: with the first line of the file, which may hold anything. */
+bool ibshift_params_switched_off(char *why, size_t size);
 
 #endif

@@ -1,17 +1,18 @@
-#include "job/once.h"
+#include "job/say.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "choose/digest.h"
 
-enum { SAID_MAX = 8 }; /* texts of which a process is the sayer */
+enum { SAID_MAX = 8 /* texts of which a process is the sayer */, MOST_REPORTS = 32 };
 
 /* The sayer of a text on this host holds a name that the kernel gives to one process alone, and
  * takes back at its end. */
@@ -54,4 +55,50 @@ bool ibshift_once_a_host(uint32_t job, const char *text)
     }
     pthread_mutex_unlock(&lock);
     return is_ours;
+}
+
+bool ibshift_is_news(uint32_t peer, int status)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers told and count */
+    static struct {
+        uint32_t peer;
+        int status;
+    } told[MOST_REPORTS];
+    static int count;
+    bool is_known = false;
+
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < count; i++) {
+        is_known |= told[i].peer == peer && told[i].status == status;
+    }
+    is_known |= count == MOST_REPORTS;
+    if (!is_known) {
+        told[count].peer = peer;
+        told[count++].status = status;
+    }
+    pthread_mutex_unlock(&lock);
+    return !is_known;
+}
+
+const char *ibshift_cause_text(int status)
+{
+    switch (status) {
+    case -ETIME:
+        return "no message moved within the seconds of coll_ibshift_deadline: it is late, stopped, "
+               "has died before it was connected, or called something else";
+    case -ETIMEDOUT:
+        return "it does not answer: it has died, is stopped, or a link on the way is down";
+    case -EHOSTUNREACH:
+        return "it cannot be reached";
+    case -ECONNRESET:
+        return "the connection to it broke";
+    case -ECONNABORTED:
+        return "it has given this collective up; its own message says why";
+    case -EBADMSG:
+        return "it called another collective";
+    case -ENOMEM:
+        return "memory could not be allocated or registered";
+    default:
+        return strerror(-status);
+    }
 }

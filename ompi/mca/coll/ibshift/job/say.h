@@ -1,0 +1,18 @@
+/* What is said once, and in which words. */
+#ifndef IBSHIFT_JOB_SAY_H
+#define IBSHIFT_JOB_SAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Whether this process is the one of the job on this host that says the text, whatever its numbers:
+ * the first that has it to say, and that one again. */
+bool ibshift_once_a_host(uint32_t job, const char *text);
+
+/* A dead peer fails every collective with it: it is told of once, not each time. */
+bool ibshift_is_news(uint32_t peer, int status);
+
+/* Why a collective with a peer has failed: its status, in words. */
+const char *ibshift_cause_text(int status);
+
+#endif
