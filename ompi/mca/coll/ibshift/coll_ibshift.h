@@ -1,3 +1,6 @@
+/* Copyright (c) 2026 The ibshift developers
+ * $COPYRIGHT$
+ * $HEADER$ */
 #ifndef IBSHIFT_COLL_IBSHIFT_H
 #define IBSHIFT_COLL_IBSHIFT_H
 
@@ -45,8 +48,8 @@ struct ibshift_comm_order {
 };
 
 /*
- * The pace of all-to-alls (exec/pace/pace.h) by size: made when a size is met first, it lives as long
- * as the communicator, and so does what its runs learn.
+ * The pace of all-to-alls (exec/pace/pace.h) by size: made when a size is met first, it lives as
+ * long as the communicator, and so does what its runs learn.
  */
 struct ibshift_paced {
     struct ibshift_pace pace;
@@ -88,7 +91,8 @@ struct mca_coll_ibshift_module_t {
     struct ibshift_standing *standing;      /* NULL: no grant for scratch has stood yet */
     struct ibshift_comm_order order;
     struct ibshift_pacing pacing;
-    /* Nonblocking calls may come in the middle of a blocking one: Open MPI makes communicators so. */
+    /* Nonblocking calls may come in the middle of a blocking one: Open MPI makes communicators
+     * so. */
     struct ibshift_tapes
         *tapes[IBSHIFT_TAPED_FORMS][IBSHIFT_COLLECTIVES]; /* NULL: nothing has run yet */
     struct ibshift_again
@@ -141,11 +145,11 @@ bool ibshift_borrow_has_tuned(void);
 void ibshift_borrow_close(void);
 
 /*
- * Prints a topic of help-mca-coll-ibshift.txt to standard error; once a job means that rank 0
- * alone prints, once a host that the first rank there does which has it to say (and it alone does
- * again), whatever the numbers in the text. The topic is a literal: the lint compares it with the file.
- * Not through opal_show_help(): between a process and mpirun, Open MPI 4.1.4 over PMIx 4 loses
- * some of those messages.
+ * Prints a topic of help-mca-coll-ibshift.txt to standard error; once a job means that rank 0 alone
+ * prints, once a host that the first rank there does which has it to say (and it alone does again),
+ * whatever the numbers in the text. The topic is a literal: the lint compares it with the file. Not
+ * through opal_show_help(): between a process and mpirun, Open MPI 4.1.4 over PMIx 4 loses some of
+ * those messages.
  */
 void ibshift_help(const char *topic, ...);
 void ibshift_help_once_a_job(const char *topic, ...);

@@ -1,3 +1,6 @@
+/* Copyright (c) 2026 The ibshift developers
+ * $COPYRIGHT$
+ * $HEADER$ */
 #include "ompi_config.h"
 
 #include "coll_ibshift.h"
@@ -175,7 +178,8 @@ static unsigned kinds_wished(void)
     }
 }
 
-/* The collectives by which ranks tell each other, for all ranks of the communicator as the context. */
+/* The collectives by which ranks tell each other, for all ranks of the communicator as the
+ * context. */
 static int least(void *context, int mine, int *least_one)
 {
     struct ompi_communicator_t *comm = context;
@@ -239,7 +243,8 @@ static int search_together(mca_coll_ibshift_module_t *module, struct ompi_commun
     return code_of(rc);
 }
 
-/* Counts the call; the same on all ranks. A nonblocking one must not wait for others, and a persistent one runs often. */
+/* Counts the call; the same on all ranks. A nonblocking one must not wait for others, and a
+ * persistent one runs often. */
 static bool does_search_pay(const mca_coll_ibshift_module_t *module,
                             struct ibshift_comm_order *order, const struct ibshift_job *job,
                             enum ibshift_form form)

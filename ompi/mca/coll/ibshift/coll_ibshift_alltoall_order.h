@@ -1,9 +1,13 @@
+/* Copyright (c) 2026 The ibshift developers
+ * $COPYRIGHT$
+ * $HEADER$ */
 #ifndef IBSHIFT_COLL_ALLTOALL_ORDER_H
 #define IBSHIFT_COLL_ALLTOALL_ORDER_H
 
 /*
- * The fabric file of coll_ibshift_fabric, or the administrator's: one a process, read when the component opens, if at
- * all. Each process puts the file's identity on its card, so that all know, without a message, whether all have the same.
+ * The fabric file of coll_ibshift_fabric, or the administrator's: one a process, read when the
+ * component opens, if at all. Each process puts the file's identity on its card, so that all know,
+ * without a message, whether all have the same.
  *
  * In which order a communicator's collectives go along the fabric, in two steps, each at the same
  * call on all ranks (enum ibshift_order_state):
@@ -11,9 +15,9 @@
  *     located   at the first collective that an order serves, by every rank alone, from the cards
  *               and the file: all-to-alls are a shift in routing order, or in rank order where
  *               that is cheaper; rings and trees go along the routing order
- *     found     at the first all-to-all that may wait (blocking, or the making of a persistent one)
- *               and by which the search pays: rank 0 searches for the cheapest and tells the others, who
- *               keep their own part of it. Kept for the next communicator of the same processes
+ *     found     at the first all-to-all that may wait (blocking, or the making of a persistent
+ *               one) and by which the search pays: rank 0 searches for the cheapest and tells the
+ *               others, who keep their own part of it. Kept for the next communicator of the same processes
  *
  * What a call has taken stays valid until the communicator goes.
  */
@@ -28,8 +32,8 @@ extern struct ibshift_fabric_file ibshift_fabric_file;
 void ibshift_fabric_file_open(const struct ibshift_verbs *verbs); /* NULL: there is no adapter */
 void ibshift_fabric_file_close(void);
 
-/* What the net asks (net/verbs/verbs.h). Which LID of a process's port data goes to, as what is added to its LID; and the
- * service level of a pair in the file, -1: it has none. */
+/* What the net asks (net/verbs/verbs.h). Which LID of a process's port data goes to, as what is
+ * added to its LID; and the service level of a pair in the file, -1: it has none. */
 unsigned ibshift_fabric_path(void *context, uint32_t peer);
 int ibshift_fabric_service_level(void *context, const struct ibshift_verbs_address *from,
                                  const struct ibshift_verbs_address *to, unsigned path);
@@ -45,7 +49,8 @@ static inline bool ibshift_comm_order_is_agreed(const mca_coll_ibshift_module_t 
     return NULL != module->order.order || NULL != module->order.stages;
 }
 
-/* Whether a shift takes its distances in sequence under that pace; steps that were searched stay. */
+/* Whether a shift takes its distances in sequence under that pace; steps that were searched
+ * stay. */
 static inline bool ibshift_comm_order_in_sequence(const mca_coll_ibshift_module_t *module,
                                                   const struct ibshift_pace *pace)
 {

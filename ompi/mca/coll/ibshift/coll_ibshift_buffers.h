@@ -1,3 +1,6 @@
+/* Copyright (c) 2026 The ibshift developers
+ * $COPYRIGHT$
+ * $HEADER$ */
 #ifndef IBSHIFT_COLL_BUFFERS_H
 #define IBSHIFT_COLL_BUFFERS_H
 
@@ -45,8 +48,8 @@ struct ibshift_side {
 /* Blocks with sizes lie one behind the other, so that several can go in one message. */
 bool ibshift_side_is_dense(const struct ibshift_side *side);
 
-/* It would not be staged, as far as the arguments alone say; and of types for each block, none is the
- * program's. */
+/* It would not be staged, as far as the arguments alone say; and of types for each block, none
+ * is the program's. */
 bool ibshift_side_is_whole(const struct ibshift_side *side);
 
 /* Decides whether to stage. Sets bytes. */

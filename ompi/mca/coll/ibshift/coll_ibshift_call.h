@@ -1,3 +1,6 @@
+/* Copyright (c) 2026 The ibshift developers
+ * $COPYRIGHT$
+ * $HEADER$ */
 #ifndef IBSHIFT_COLL_CALL_H
 #define IBSHIFT_COLL_CALL_H
 
@@ -50,9 +53,9 @@ struct ibshift_call_t {
 typedef struct ibshift_call_t ibshift_call_t;
 
 /*
- * Chooses a call's plan, and makes it ready but for its memory. OMPI codes; OMPI_ERR_NOT_SUPPORTED means that nothing happened, the same on
- * all ranks. Not a blocking one: the program may free or change what it called with, so types,
- * operator and arrays are kept until the call is given back.
+ * Chooses a call's plan, and makes it ready but for its memory. OMPI codes; OMPI_ERR_NOT_SUPPORTED
+ * means that nothing happened, the same on all ranks. Not a blocking one: the program may free or
+ * change what it called with, so types, operator and arrays are kept until the call is given back.
  */
 int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                       const struct ibshift_job *job, enum ibshift_form form, ibshift_call_t **out);
@@ -61,9 +64,9 @@ int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicato
 int ibshift_call_lay_out(ibshift_call_t *call);
 
 /*
- * Of a call that tells counts: makes its op what tells them within a node, a gather at its leader, of
- * an all-to-all one among its ranks. What the op was is put into main, for ibshift_call_hear() to
- * put back when it has ended. has_any: there is something to hear or to tell.
+ * Of a call that tells counts: makes its op what tells them within a node, a gather at its leader,
+ * of an all-to-all one among its ranks. What the op was is put into main, for ibshift_call_hear()
+ * to put back when it has ended. has_any: there is something to hear or to tell.
  */
 int ibshift_call_ask(ibshift_call_t *call, struct ibshift_op_params *main, bool *has_any);
 void ibshift_call_hear(ibshift_call_t *call, const struct ibshift_op_params *main);
@@ -89,8 +92,8 @@ void ibshift_calls_free(void);
 struct ibshift_tape_run;
 
 /*
- * coll_ibshift_request.c. Collectives in their three forms: who turns the crank, and when the request ends. What fails here
- * on one rank ends the communicator's collectives on all.
+ * coll_ibshift_request.c. Collectives in their three forms: who turns the crank, and when the
+ * request ends. What fails here on one rank ends the communicator's collectives on all.
  */
 
 /* The short way of a blocking call: down the tape of an earlier one with the same arguments. False:
@@ -101,8 +104,9 @@ bool ibshift_call_run(mca_coll_ibshift_module_t *module, struct ibshift_tape_run
 bool ibshift_call_at_once(mca_coll_ibshift_module_t *module, struct ibshift_tape_run *run,
                           struct ompi_request_t **request);
 
-/* The rest, in all forms. OMPI codes; OMPI_ERR_NOT_SUPPORTED means: nothing happened, take the fallback.
- * run: of this call, that was not done; NULL: it has not begun. request: not of a blocking one. */
+/* The rest, in all forms. OMPI codes; OMPI_ERR_NOT_SUPPORTED means: nothing happened, take the
+ * fallback. run: of this call, that was not done; NULL: it has not begun. request: not of a
+ * blocking one. */
 int ibshift_call(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                  const struct ibshift_called *called, struct ibshift_tape_run *run,
                  struct ompi_request_t **request);

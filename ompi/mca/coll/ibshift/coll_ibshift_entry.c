@@ -1,3 +1,6 @@
+/* Copyright (c) 2026 The ibshift developers
+ * $COPYRIGHT$
+ * $HEADER$ */
 /* The entry functions: each collective's arguments as one struct ibshift_raw, in three forms. */
 #include "ompi_config.h"
 

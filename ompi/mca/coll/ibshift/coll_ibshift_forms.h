@@ -1,3 +1,6 @@
+/* Copyright (c) 2026 The ibshift developers
+ * $COPYRIGHT$
+ * $HEADER$ */
 /*
  * The three forms of one collective: no header, but what coll_ibshift_entry.c includes for each, with
  *

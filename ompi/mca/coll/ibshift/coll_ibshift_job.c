@@ -1,3 +1,6 @@
+/* Copyright (c) 2026 The ibshift developers
+ * $COPYRIGHT$
+ * $HEADER$ */
 #include "ompi_config.h"
 
 #include "coll_ibshift.h"
@@ -5,8 +8,10 @@
 
 #include "ompi/op/op.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 /* A block for each of n ranks, as MPI's arguments say. */
 static struct ibshift_side blocks(const void *user, int count, const int *counts, const int *displs,
@@ -53,8 +58,8 @@ static uint64_t bytes_of(const struct ibshift_side *side)
     return elements * ibshift_type_size(side->type);
 }
 
-/* gather, scatter, allgather, alltoall, with counts or without: a rank has blocks of all ranks on one side or
- * both, with a root the root alone has. */
+/* gather, scatter, allgather, alltoall, with counts or without: a rank has blocks of all ranks
+ * on one side or both, with a root the root alone has. */
 static void describe_blocks(const mca_coll_ibshift_module_t *module, const struct ibshift_raw *raw,
                             struct ibshift_job *job)
 {
@@ -106,7 +111,8 @@ static bool is_separate(const struct ompi_datatype_t *type)
     return true_extent <= ibshift_type_extent(type);
 }
 
-/* The operands of a side: a vector; of reduce_scatter as many as each rank gets, one rank's behind the other's. */
+/* The operands of a side: a vector; of reduce_scatter as many as each rank gets, one rank's
+ * behind the other's. */
 static struct ibshift_side operands(const void *user, const struct ibshift_raw *raw)
 {
     return (struct ibshift_side){.shape = IBSHIFT_SIDE_VECTOR,
@@ -293,7 +299,8 @@ uint32_t ibshift_job_badge(const struct ibshift_job *job, const struct ibshift_a
            << IBSHIFT_NET_COMM_BITS;
 }
 
-const char *ibshift_badge_name(uint32_t word, char *text, size_t size)
+/* MPI's name of the collective in the first word of a key. */
+static const char *badge_name(uint32_t word, char *text, size_t size)
 {
     uint32_t badge = word >> IBSHIFT_NET_COMM_BITS;
     enum ibshift_collective collective = badge & COLLECTIVE_MASK;
@@ -307,7 +314,90 @@ const char *ibshift_badge_name(uint32_t word, char *text, size_t size)
     return text;
 }
 
-bool ibshift_badge_is_same_collective(uint32_t a, uint32_t b)
+static bool is_same_collective(uint32_t a, uint32_t b)
 {
     return 0 == ((a ^ b) >> IBSHIFT_NET_COMM_BITS & ((1u << CHECK_SHIFT) - 1));
+}
+
+enum { NAME = 40, PEER_TEXT = 768 };
+
+void ibshift_call_number(uint32_t comm, uint32_t seq, char *key, size_t size)
+{
+    uint32_t number = seq & ~IBSHIFT_PERSISTENT_SEQ;
+
+    if (0 == (seq & IBSHIFT_PERSISTENT_SEQ)) {
+        snprintf(key, size, "%u.%u", comm, number);
+    } else {
+        snprintf(key, size, "%u.p%u.%u", comm, number >> IBSHIFT_RUN_BITS,
+                 number & ((1u << IBSHIFT_RUN_BITS) - 1));
+    }
+}
+
+static uint32_t name_of(const struct ibshift_op *op, uint32_t rank)
+{
+    return NULL == op->params.names ? rank : op->params.names[rank];
+}
+
+static int code_of(int status)
+{
+    switch (status) {
+    case -ENOMEM:
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    case -EMSGSIZE:
+        return MPI_ERR_TRUNCATE;
+    default:
+        return MPI_ERR_OTHER;
+    }
+}
+
+/* Each communicator has it once: after that it has failed. */
+static void report_unlike(const struct ompi_communicator_t *comm, const struct ibshift_op *op,
+                          const struct ibshift_unlike *unlike, const char *text)
+{
+    char key[IBSHIFT_CALL_NUMBER], here[NAME], there[NAME];
+
+    ibshift_call_number(op->params.comm, unlike->seq, key, sizeof(key));
+    ibshift_help("collective-unlike", comm->c_name, key,
+                 badge_name(unlike->ours, here, sizeof(here)), name_of(op, op->params.rank),
+                 ompi_process_info.nodename,
+                 badge_name(unlike->theirs, there, sizeof(there)),
+                 is_same_collective(unlike->ours, unlike->theirs)
+                     ? " with another root, operator, type or count"
+                     : "",
+                 name_of(op, op->failed_rank), text);
+}
+
+int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                   const struct ibshift_op *op, const char *name)
+{
+    struct ibshift_unlike *unlike = &module->ledger.unlike;
+    uint32_t peer = ibshift_op_peer(op, op->failed_rank);
+    char text[PEER_TEXT] = "(this rank itself)", key[IBSHIFT_CALL_NUMBER];
+
+    if (op->failed_rank != op->params.rank) {
+        ibshift_net_describe(ibshift_endpoint.net, peer, text, sizeof(text));
+    }
+    if (-EBADMSG == op->status && unlike->ours != unlike->theirs) {
+        report_unlike(comm, op, unlike, text);
+        unlike->theirs = unlike->ours;
+        return code_of(op->status);
+    }
+    /* Two calls that do not match are said once: what else fails by them has no other cause. */
+    if ((-EBADMSG == op->status && 0 != unlike->ours) || !ibshift_is_news(peer, op->status)) {
+        return code_of(op->status);
+    }
+    if (-EMSGSIZE == op->status) {
+        ibshift_call_number(op->params.comm, op->seq, key, sizeof(key));
+        ibshift_help("collective-mismatch", name, comm->c_name, key, ompi_process_info.nodename,
+                     name_of(op, op->params.rank), name_of(op, op->failed_rank), text);
+    } else if (-ECONNABORTED == op->status) {
+        ibshift_help("collective-given-up", name, comm->c_name, ompi_process_info.nodename,
+                     name_of(op, op->params.rank), name_of(op, op->failed_rank),
+                     ibshift_cause_text(op->status), text);
+    } else {
+        ibshift_help("collective-failed", name, comm->c_name, ompi_process_info.nodename,
+                     name_of(op, op->params.rank), name_of(op, op->failed_rank),
+                     ibshift_cause_text(op->status), text);
+    }
+    return code_of(op->status);
 }

@@ -1,3 +1,6 @@
+/* Copyright (c) 2026 The ibshift developers
+ * $COPYRIGHT$
+ * $HEADER$ */
 #ifndef IBSHIFT_COLL_JOB_H
 #define IBSHIFT_COLL_JOB_H
 
@@ -64,7 +67,8 @@ static inline bool ibshift_job_tells_counts(const struct ibshift_job *job,
     return ibshift_job_is_any_size(job) && 0 == (alg->flags & IBSHIFT_ALG_SIZES);
 }
 
-/* Where grants stand in blocking calls, but not in this one (number_standing() in coll_ibshift_call.c). */
+/* Where grants stand in blocking calls, but not in this one (number_standing() in
+ * coll_ibshift_call.c). */
 static inline bool ibshift_job_grants_anew(const struct ibshift_job *job, bool is_blocking)
 {
     return job->bytes <= IBSHIFT_STANDING_MOST &&
@@ -85,9 +89,9 @@ static inline int ibshift_job_kind(const struct ibshift_job *job, bool is_commut
     return sizes * 4 + 2 * ibshift_job_grants_anew(job, is_blocking) + is_commutative;
 }
 
-/* Derives the job from the arguments. OMPI_SUCCESS, or OMPI_ERR_NOT_SUPPORTED on all ranks alike.
- * Leaders hear the counts of their node in blocking calls alone: the others may not wait before they
- * have returned. */
+/* Derives the job from the arguments. OMPI_SUCCESS, or OMPI_ERR_NOT_SUPPORTED on all ranks
+ * alike. Leaders hear the counts of their node in blocking calls alone: the others may not wait
+ * before they have returned. */
 int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
                          const struct ibshift_called *called, struct ibshift_job *job);
 
@@ -101,10 +105,6 @@ uint64_t ibshift_job_elements(const struct ibshift_job *job, uint32_t ranks);
 uint32_t ibshift_job_badge(const struct ibshift_job *job, const struct ibshift_alg *alg,
                            const struct ibshift_plan *plan);
 
-/* MPI's name of the collective in the first word of a key, and whether two name the same. */
-const char *ibshift_badge_name(uint32_t word, char *text, size_t size);
-bool ibshift_badge_is_same_collective(uint32_t a, uint32_t b);
-
 /* The operator of a reduction: the context of the functions below. */
 struct ibshift_operator {
     struct ompi_op_t *op;
@@ -116,8 +116,8 @@ struct ibshift_operator {
 
 struct ibshift_operator ibshift_job_operator(const struct ibshift_job *job);
 void ibshift_operator_reduce(void *context, const void *in, void *inout, size_t elements);
-/* The same for few elements, as a tape has them: at once the operator's function for the type, if it is
- * so simple. */
+/* The same for few elements, as a tape has them: at once the operator's function for the type,
+ * if it is so simple. */
 ibshift_reduce_fn ibshift_operator_short(const struct ibshift_operator *reducer);
 
 #endif

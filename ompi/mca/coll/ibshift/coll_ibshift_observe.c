@@ -1,3 +1,6 @@
+/* Copyright (c) 2026 The ibshift developers
+ * $COPYRIGHT$
+ * $HEADER$ */
 /* What the user can see of the collectives: the trace, and the variables of MPI_T. */
 #include "ompi_config.h"
 

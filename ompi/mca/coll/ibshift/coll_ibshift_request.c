@@ -1,3 +1,6 @@
+/* Copyright (c) 2026 The ibshift developers
+ * $COPYRIGHT$
+ * $HEADER$ */
 #include "ompi_config.h"
 
 #include "coll_ibshift.h"
@@ -170,8 +173,8 @@ static uint32_t next_seq(ibshift_call_t *call)
 }
 
 /*
- * Our engine is polled many times per opal_progress(), which is expensive. It must still run: a peer may
- * be blocked on a point-to-point message that only we can progress. Where ranks outnumber
+ * Our engine is polled many times per opal_progress(), which is expensive. It must still run: a
+ * peer may be blocked on a point-to-point message that only we can progress. Where ranks outnumber
  * processors, yield after each idle poll, so that the rank we wait for can run.
  */
 static void idle(unsigned turn)
@@ -245,8 +248,8 @@ static int create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
     return rc;
 }
 
-/* As wait_for(), but not for long: then an op waits, which also sees what went wrong. A receive looks for
- * itself; that there is room for a send again is news that only polls bring. */
+/* As wait_for(), but not for long: then an op waits, which also sees what went wrong. A receive
+ * looks for itself; that there is room for a send again is news that only polls bring. */
 __attribute__((noinline)) static bool go_on(struct ibshift_tape_run *run)
 {
     uint32_t before = 0;

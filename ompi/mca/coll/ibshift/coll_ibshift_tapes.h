@@ -1,11 +1,15 @@
+/* Copyright (c) 2026 The ibshift developers
+ * $COPYRIGHT$
+ * $HEADER$ */
 #ifndef IBSHIFT_COLL_TAPES_H
 #define IBSHIFT_COLL_TAPES_H
 
 /*
- * The tapes (exec/tape.h) of a communicator's last calls, blocking and nonblocking ones apart. What a
- * tape depends on is kept beside it and compared at each call: the arguments but for the buffers, the parameters that
- * choose the plan, and of the program's types what their numbers are now, for their addresses may come back as others.
- * Callers serialize the collectives of a communicator, as MPI wants it.
+ * The tapes (exec/tape.h) of a communicator's last calls, blocking and nonblocking ones apart. What
+ * a tape depends on is kept beside it and compared at each call: the arguments but for the buffers,
+ * the parameters that choose the plan, and of the program's types what their numbers are now, for
+ * their addresses may come back as others. Callers serialize the collectives of a communicator, as
+ * MPI wants it.
  */
 
 #include "coll_ibshift.h"
@@ -71,8 +75,8 @@ ibshift_tapes_serve(mca_coll_ibshift_module_t *module)
 /* What an earlier call that is like this one but not plain has besides. */
 bool ibshift_again_has_details(const struct ibshift_again *again, const struct ibshift_raw *raw);
 
-/* As ibshift_tape_again(), of the latest call only. In line, so that raw is in memory only where it has
- * arrays, which the compiler sees. */
+/* As ibshift_tape_again(), of the latest call only. In line, so that raw is in memory only where
+ * it has arrays, which the compiler sees. */
 __attribute__((always_inline)) static inline struct ibshift_tape_run *
 ibshift_tape_latest(mca_coll_ibshift_module_t *module, enum ibshift_form form,
                     enum ibshift_collective collective, const struct ibshift_raw raw)
@@ -105,8 +109,8 @@ struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
                                             enum ibshift_collective collective,
                                             const struct ibshift_raw *raw);
 
-/* Its run has been left: a call that waits for the like of it, or NULL. If it was left because the net
- * has come to try shorter messages only, no other call begins with its tape. */
+/* Its run has been left: a call that waits for the like of it, or NULL. If it was left because
+ * the net has come to try shorter messages only, no other call begins with its tape. */
 ibshift_call_t *ibshift_tape_leave(mca_coll_ibshift_module_t *module, enum ibshift_form form,
                                    enum ibshift_collective collective,
                                    const struct ibshift_tape_run *run);
@@ -114,9 +118,9 @@ ibshift_call_t *ibshift_tape_leave(mca_coll_ibshift_module_t *module, enum ibshi
 void ibshift_tape_adopt(const struct ibshift_tape_run *run, ibshift_call_t *call);
 
 /*
- * The place of this call, with the plan as it would be chosen for an op, among the last ones of its collective; the
- * oldest is given up for it. NULL: it can have no tape (it is long, staged, paced, or counted along an order), or there is no
- * memory.
+ * The place of this call, with the plan as it would be chosen for an op, among the last ones of its
+ * collective; the oldest is given up for it. NULL: it can have no tape (it is long, staged, paced,
+ * or counted along an order), or there is no memory.
  */
 struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
                                             enum ibshift_form form,
@@ -124,8 +128,8 @@ struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
                                             const struct ibshift_job *job,
                                             const struct ibshift_raw *raw);
 
-/* Where choices are corrected, the plan says which tape it is, and not the arguments alone. NULL: there is none yet, or
- * none is possible. */
+/* Where choices are corrected, the plan says which tape it is, and not the arguments alone.
+ * NULL: there is none yet, or none is possible. */
 struct ibshift_tape_run *ibshift_tape_run_of(struct ibshift_kept_tape *kept,
                                              mca_coll_ibshift_module_t *module,
                                              enum ibshift_collective collective,

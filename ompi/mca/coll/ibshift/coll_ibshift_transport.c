@@ -1,3 +1,6 @@
+/* Copyright (c) 2026 The ibshift developers
+ * $COPYRIGHT$
+ * $HEADER$ */
 #include "ompi_config.h"
 
 #include "coll_ibshift.h"
@@ -118,8 +121,8 @@ static void allow_leave_pinned(void)
 
 /*
  * Registered memory stays registered as long as Open MPI's memory hooks see that it is mapped: its
- * registration cache "grdma" with our own callbacks. NULL: there is no such cache here, the net then
- * registers for each message.
+ * registration cache "grdma" with our own callbacks. NULL: there is no such cache here, the net
+ * then registers for each message.
  */
 static const struct ibshift_region_cache *open_cache(void)
 {

@@ -72,9 +72,10 @@ bool ibshift_card_place(uint32_t peer, struct ibshift_card_place *place);
 bool ibshift_cards_reach(const uint32_t *peers, uint32_t count);
 
 /*
- * Of a whole job, of so many processes. absent(): how many of them others must hear of, as they have no
- * place in it; the first and why. keys_apart(): whether all have adapters, and partition keys keep two
- * of them apart; then text says which and what to do. why_not(): why the job is not native, in words.
+ * Of a whole job, of so many processes. absent(): how many of them others must hear of, as they
+ * have no place in it; the first and why. keys_apart(): whether all have adapters, and partition
+ * keys keep two of them apart; then text says which and what to do. why_not(): why the job is not
+ * native, in words.
  */
 uint32_t ibshift_cards_absent(uint32_t count, uint32_t *first, char *text, size_t size);
 bool ibshift_cards_keys_apart(uint32_t count, char *text, size_t size);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "choose/digest.h"
 #include "fabric/read/compiled.h"
 #include "fabric/read/read.h"
 #include "fabric/shape/shape.h"
@@ -55,28 +56,26 @@ static int check_imprint(const char *path, const struct ibshift_subnet *subnet,
     return 0;
 }
 
-static uint64_t mix(uint64_t sum, uint64_t value)
+static uint64_t add(uint64_t sum, uint64_t value)
 {
-    return (sum ^ value) * 0x9e3779b97f4a7c15ull + (sum >> 29);
+    return ibshift_digest(sum, &value, sizeof(value));
 }
 
 /* Ranks that read the same may choose alike: it depends on the numbers of hosts and on rates too. */
 static uint64_t identify(const struct ibshift_fabric_file *file, bool prevents_loop)
 {
     const struct ibshift_fabric *fabric = file->fabric;
-    uint64_t sum = mix(mix(fabric->guid_sum, fabric->tables_sum), file->wish);
+    uint64_t sum = add(add(add(IBSHIFT_DIGEST, fabric->guid_sum), fabric->tables_sum), file->wish);
 
-    sum = mix(sum, (fabric->has_loop ? 2 : 0) + (fabric->sl != NULL));
-    sum = mix(sum, fabric->has_loop && fabric->sl == NULL && prevents_loop);
-
+    sum = add(sum, (fabric->has_loop ? 2 : 0) + (fabric->sl != NULL));
+    sum = add(sum, fabric->has_loop && fabric->sl == NULL && prevents_loop);
     for (uint32_t p = 0; p < fabric->port_count; p++) {
         const struct ibshift_port *port = &fabric->ports[p];
-        sum = mix(sum, fabric->nodes[port->node].guid + port->number);
-        sum = mix(sum, port->rate.mbps);
+
+        sum = add(sum, fabric->nodes[port->node].guid + port->number);
+        sum = add(sum, port->rate.mbps);
     }
-    for (uint32_t i = 0; i < file->order_count; i++) {
-        sum = mix(sum, file->order[i]);
-    }
+    sum = ibshift_digest(sum, file->order, file->order_count * sizeof(*file->order));
     return sum == 0 ? 1 : sum;
 }
 

@@ -1,6 +1,6 @@
 /*
- * The fabric file of a job: the graph with its tables, and the order of its hosts that all-to-alls go
- * along. Each process reads it for itself; equal identities say that all have the same.
+ * The fabric file of a job: the graph with its tables, and the order of its hosts that all-to-alls
+ * go along. Each process reads it for itself; equal identities say that all have the same.
  */
 #ifndef IBSHIFT_JOB_FABRIC_FILE_H
 #define IBSHIFT_JOB_FABRIC_FILE_H
@@ -39,10 +39,10 @@ struct ibshift_subnet {
 };
 
 /*
- * Reads the file that is named, or the administrator's, and the order. subnet NULL: there is no adapter. Ranks
- * whose service levels prevent a loop and such whose levels do not have different files. path: where it was.
- * 0, also when there is none; -ESTALE (of another subnet, or old) or another negative errno, and file is empty.
- * A fabric that routes adaptively has no identity.
+ * Reads the file that is named, or the administrator's, and the order. subnet NULL: there is no
+ * adapter. Ranks whose service levels prevent a loop and such whose levels do not have different
+ * files. path: where it was. 0, also when there is none; -ESTALE (of another subnet, or old) or
+ * another negative errno, and file is empty. A fabric that routes adaptively has no identity.
  */
 int ibshift_fabric_file_find(const struct ibshift_params *params,
                              const struct ibshift_subnet *subnet, struct ibshift_fabric_file *file,

@@ -406,7 +406,7 @@ bool ibshift_params_may_open(const char *path, char *why, size_t size)
 
 bool ibshift_params_switched_off(char *why, size_t size)
 {
-    char path[PATH_MAX], reason[128] = "";
+    char path[PATH_MAX], reason[256] = "";
     FILE *file;
 
     if (!ibshift_params_site_file("off", path, sizeof(path))) {
@@ -419,6 +419,7 @@ bool ibshift_params_switched_off(char *why, size_t size)
         }
         fclose(file);
     }
-    snprintf(why, size, "switched off by %.100s%s%s", path, reason[0] != '\0' ? ": " : "", reason);
+    snprintf(why, size, "switched off by %.100s%s%.120s", path, reason[0] != '\0' ? ": " : "",
+             reason);
     return true;
 }

@@ -1,6 +1,6 @@
 /*
- * What the user can set, as Open MPI's parameters coll_ibshift_<name>: the values, and the table that they
- * are registered, checked, described and compared by.
+ * What the user can set, as Open MPI's parameters coll_ibshift_<name>: the values, and the table
+ * that they are registered, checked, described and compared by.
  */
 #ifndef IBSHIFT_JOB_PARAMS_H
 #define IBSHIFT_JOB_PARAMS_H
@@ -92,7 +92,8 @@ enum { IBSHIFT_PARAM_NUMBER = 32 };
 const char *ibshift_param_text(const struct ibshift_param *row, bool initial,
                                char number[IBSHIFT_PARAM_NUMBER]);
 void ibshift_param_set_initial(const struct ibshift_param *row);
-/* Whether the text is a value of the row's kind, and whether the row's value is within its bounds. */
+/* Whether the text is a value of the row's kind, and whether the row's value is within its
+ * bounds. */
 bool ibshift_param_takes(const struct ibshift_param *row, const char *text);
 bool ibshift_param_is_bounded(const struct ibshift_param *row);
 /* For free(); NULL: no memory. */
@@ -110,8 +111,8 @@ void ibshift_param_tell(const struct ibshift_param *row, const char *given,
 
 /* Once coll_ibshift_expert has been read. */
 void ibshift_params_read_expert(const struct ibshift_param_telling *telling);
-/* Tells what does not go together or has no effect, and of names in the environment, behind the prefix,
- * that are no parameters. */
+/* Tells what does not go together or has no effect, and of names in the environment, behind the
+ * prefix, that are no parameters. */
 void ibshift_params_check(const char *prefix, const struct ibshift_param_telling *telling);
 
 /*

@@ -29,8 +29,8 @@ int ibshift_step_format(const struct ibshift_step *step, uint32_t rank, uint32_t
 const char *ibshift_buffer_name(enum ibshift_buffer buffer);
 const char *ibshift_kind_name(enum ibshift_kind kind);
 
-/* The command of `ibshift` that prints the rank's steps of the plan. A rank has its own row of a table of
- * stages: the rows of all ranks make the file that the command names. */
+/* The command of `ibshift` that prints the rank's steps of the plan. A rank has its own row of a
+ * table of stages: the rows of all ranks make the file that the command names. */
 void ibshift_plan_put_command(FILE *out, const struct ibshift_alg *alg,
                               const struct ibshift_plan *plan, uint32_t rank);
 

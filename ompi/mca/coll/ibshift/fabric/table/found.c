@@ -135,8 +135,8 @@ static void exchange_last(struct whole_table *whole)
     *whole = before;
 }
 
-/* The table's ranks among the members; NULL: there is no table, no memory, or one of the members has
- * no part in it. */
+/* The table's ranks among the members; NULL: there is no table, no memory, or one of the members
+ * has no part in it. */
 static uint32_t *ranks_now(const struct ibshift_members *m, const struct whole_table *whole)
 {
     uint32_t *now = whole->size < m->size ? NULL : malloc(whole->size * sizeof(*now));
@@ -172,9 +172,10 @@ static bool is_larger_kept(uint32_t size)
     return is_larger;
 }
 
-/* Takes the arrangement's table, of which the rows are copies. One that was repaired does not replace
- * the table of more ranks that it came from: others can be made from that, and not the other way
- * round. One that was searched for does, since a table that was no help now would only keep it out. */
+/* Takes the arrangement's table, of which the rows are copies. One that was repaired does not
+ * replace the table of more ranks that it came from: others can be made from that, and not the
+ * other way round. One that was searched for does, since a table that was no help now would only
+ * keep it out. */
 static void keep_whole(const struct ibshift_members *m, struct ibshift_arrangement *a)
 {
     struct whole_table whole = {.size = m->size, .schedule = a->schedule};

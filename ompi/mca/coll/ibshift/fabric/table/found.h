@@ -1,7 +1,7 @@
 /*
- * The order of the all-to-alls of a set of processes, found by them together: rank 0 searches for the
- * cheapest and tells the others, who keep their own part of it. Kept for the next communicator of
- * the same processes.
+ * The order of the all-to-alls of a set of processes, found by them together: rank 0 searches for
+ * the cheapest and tells the others, who keep their own part of it. Kept for the next communicator
+ * of the same processes.
  */
 #ifndef IBSHIFT_FABRIC_TABLE_FOUND_H
 #define IBSHIFT_FABRIC_TABLE_FOUND_H
@@ -18,8 +18,8 @@ struct ibshift_members {
     uint32_t order_count;
 };
 
-/* How they tell each other, along trees to and from rank 0: other pairs are still to get their LIDs.
- * 0 or a negative errno. */
+/* How they tell each other, along trees to and from rank 0: other pairs are still to get their
+ * LIDs. 0 or a negative errno. */
 struct ibshift_together {
     void *comm;
     int (*least)(void *comm, int mine, int *least);                /* of all, for rank 0 */
@@ -70,13 +70,14 @@ void ibshift_rank_map_free(struct ibshift_rank_map *map);
 int ibshift_found_shift(const struct ibshift_members *members, enum ibshift_arrange_kind kind,
                         struct ibshift_order *shift, struct ibshift_error *err);
 
-/* Before a search: the shift in routing order, or, if is_auto, the better one of two that cost none. */
+/* Before a search: the shift in routing order, or, if is_auto, the better one of two that cost
+ * none. */
 int ibshift_found_first(const struct ibshift_members *members, bool is_auto,
                         struct ibshift_order *shift, enum ibshift_arrange_kind *kind,
                         struct ibshift_error *err);
 
-/* By all members at once; release() it. kinds: bits of those allowed. After an error of the search it
- * is the routing order. 0 or a negative errno, on all members if on one. */
+/* By all members at once; release() it. kinds: bits of those allowed. After an error of the
+ * search it is the routing order. 0 or a negative errno, on all members if on one. */
 int ibshift_found_search(const struct ibshift_members *members, unsigned kinds,
                          const struct ibshift_together *together, struct ibshift_found_words *words,
                          struct ibshift_found_order **found);
