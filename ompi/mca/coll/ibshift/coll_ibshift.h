@@ -10,15 +10,10 @@
 #include "ibshift.h"
 
 #include <stdatomic.h>
-#include <stdint.h>
 
-struct ompi_communicator_t;
-struct ibshift_job;
-struct ibshift_op;
 struct ibshift_tapes;
 struct ibshift_again;
 struct ibshift_correction;
-struct ibshift_standing;
 
 /* Found by Open MPI under this name in the DSO. */
 OMPI_DECLSPEC extern mca_coll_base_component_t mca_coll_ibshift_component;

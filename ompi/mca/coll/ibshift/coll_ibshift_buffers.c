@@ -440,9 +440,9 @@ static void convert_counts(const struct ibshift_side *side, bool pack)
     }
 }
 
-static void convert_side(const struct ibshift_side *side, bool pack)
+void ibshift_side_move(const struct ibshift_side *side, bool pack)
 {
-    if (!side->is_staged || side->bytes == 0) {
+    if (!side->is_staged || side->bytes == 0 || !(pack ? side->loads : side->stores)) {
         return;
     }
     if (has_displs(side)) {
@@ -451,19 +451,5 @@ static void convert_side(const struct ibshift_side *side, bool pack)
         copy_operands(side, pack);
     } else {
         convert(side, side->user, side->type, elements(side), side->scratch, pack);
-    }
-}
-
-void ibshift_side_load(const struct ibshift_side *side)
-{
-    if (side->loads) {
-        convert_side(side, true);
-    }
-}
-
-void ibshift_side_store(const struct ibshift_side *side)
-{
-    if (side->stores) {
-        convert_side(side, false);
     }
 }

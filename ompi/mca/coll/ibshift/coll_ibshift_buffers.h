@@ -40,7 +40,7 @@ struct ibshift_side {
 
     bool is_staged;
     bool is_device;  /* the user's memory is a device's */
-    char *scratch;   /* set by the owner before load() */
+    char *scratch;   /* set by the owner before move() */
     size_t bytes;    /* of the blocks without gaps */
     size_t *offsets; /* set by the owner as well; of the blocks, in units or in scratch */
 };
@@ -74,9 +74,8 @@ size_t ibshift_side_offsets(const struct ibshift_side *side);
 void ibshift_side_blocks(const struct ibshift_side *side, uint32_t pieces,
                          struct ibshift_blocks *blocks);
 
-/* The user's data to scratch and back, for a side that is staged. */
-void ibshift_side_load(const struct ibshift_side *side);
-void ibshift_side_store(const struct ibshift_side *side);
+/* The user's data to scratch, or back, for a side that is staged. */
+void ibshift_side_move(const struct ibshift_side *side, bool pack);
 
 /* Bytes from the user's pointer to the first byte that the type touches. */
 ptrdiff_t ibshift_type_lower_bound(const struct ompi_datatype_t *type);

@@ -375,25 +375,19 @@ void ibshift_call_hear(ibshift_call_t *call, const struct ibshift_op_params *mai
     }
 }
 
-void ibshift_call_plan(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                       struct ibshift_plan *plan)
-{
-    *plan = (struct ibshift_plan){
-        .ranks = module->size, .root = job->root, .nodes = &module->choices.nodes};
-    if (IBSHIFT_ALLTOALL == job->collective) {
-        plan->order = module->order.order;
-        plan->stages = module->order.stages;
-    }
-    plan->commutative = NULL != job->op && ompi_op_is_commute(job->op);
-}
-
 int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                         const struct ibshift_job *job, bool is_blocking,
                         struct ibshift_op_params *params)
 {
     int rc;
 
-    ibshift_call_plan(module, job, &params->plan);
+    params->plan = (struct ibshift_plan){
+        .ranks = module->size, .root = job->root, .nodes = &module->choices.nodes};
+    if (IBSHIFT_ALLTOALL == job->collective) {
+        params->plan.order = module->order.order;
+        params->plan.stages = module->order.stages;
+    }
+    params->plan.commutative = NULL != job->op && ompi_op_is_commute(job->op);
     params->is_attended = is_blocking;
     rc = ibshift_choose_call(module, comm, job, is_blocking, params);
     return OMPI_SUCCESS == rc && is_blocking ? ibshift_correct_plan(module, job, params) : rc;

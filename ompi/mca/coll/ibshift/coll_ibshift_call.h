@@ -71,10 +71,6 @@ int ibshift_call_lay_out(ibshift_call_t *call);
 int ibshift_call_ask(ibshift_call_t *call, struct ibshift_op_params *main, bool *has_any);
 void ibshift_call_hear(ibshift_call_t *call, const struct ibshift_op_params *main);
 
-/* All of a job's plan but what is chosen. */
-void ibshift_call_plan(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                       struct ibshift_plan *plan);
-
 /* Of a job that needs no call: the plan as it would be chosen. */
 int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                         const struct ibshift_job *job, bool is_blocking,

@@ -70,23 +70,6 @@ static void let_rank_0_speak(void)
     }
 }
 
-static void tell_bad(const char *name, const char *given, const char *accepted, const char *initial)
-{
-    ibshift_help_once_a_job("bad-value", name, given, accepted, initial);
-}
-
-static void tell_unknown(const char *name, const char *nearest)
-{
-    ibshift_help_once_a_job("unknown-parameter", name, nearest);
-}
-
-static void tell_contradiction(const char *which)
-{
-    ibshift_help_once_a_job("contradiction", which, "without it");
-}
-
-static const struct ibshift_param_telling telling = {tell_bad, tell_unknown, tell_contradiction};
-
 static mca_base_var_type_t var_type(enum ibshift_param_type type)
 {
     switch (type) {
@@ -113,7 +96,7 @@ static void check_text(const struct ibshift_param *p)
     snprintf(name, sizeof(name), PREFIX "%s", p->name);
     text = getenv(name);
     if (NULL != text && !ibshift_param_takes(p, text)) {
-        ibshift_param_tell(p, text, &telling);
+        ibshift_param_tell(p, text, ibshift_help_once_a_job);
         (void)unsetenv(name);
     }
 }
@@ -127,7 +110,7 @@ static void check_value(const struct ibshift_param *p)
         *(char **)p->value = strdup(p->initial_text);
     }
     if (!ibshift_param_is_bounded(p)) {
-        ibshift_param_tell(p, ibshift_param_text(p, false, given), &telling);
+        ibshift_param_tell(p, ibshift_param_text(p, false, given), ibshift_help_once_a_job);
         ibshift_param_set_initial(p);
     }
 }
@@ -175,7 +158,7 @@ static void register_row(void *context, const struct ibshift_param *p)
 static void register_params(void)
 {
     ibshift_params_visit(register_row, NULL);
-    ibshift_params_read_expert(&telling);
+    ibshift_params_read_expert(ibshift_help_once_a_job);
 }
 
 static int component_register(void)
@@ -203,7 +186,7 @@ static int component_open(void)
     if (ibshift_params.priority < 0) {
         return OMPI_ERR_NOT_AVAILABLE;
     }
-    ibshift_params_check(PREFIX, &telling);
+    ibshift_params_check(PREFIX, ibshift_help_once_a_job);
     ibshift_choose_open();
     ibshift_transport_open(ibshift_trace_open);
     ibshift_requests_open();

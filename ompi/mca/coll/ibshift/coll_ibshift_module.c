@@ -118,20 +118,9 @@ static void module_construct(mca_coll_ibshift_module_t *module)
 {
     ibshift_device_look(ibshift_compat_devices());
     atomic_fetch_add_explicit(&modules, 1, memory_order_relaxed);
-    memset(&module->fallback, 0, sizeof(module->fallback));
-    memset(&module->choices, 0, sizeof(module->choices));
-    memset(&module->order, 0, sizeof(module->order));
-    memset(&module->pacing, 0, sizeof(module->pacing));
-    memset(module->tapes, 0, sizeof(module->tapes));
-    memset(module->latest, 0, sizeof(module->latest));
-    module->corrections = NULL;
-    module->standing = NULL;
-    module->is_agreeing = false;
-    module->peers = NULL;
-    atomic_init(&module->seq, 0);
-    atomic_init(&module->persistent, 0);
+    /* All that is ours: OMPI_SUCCESS and what has been found of nothing are 0, too. */
+    memset((char *)module + sizeof(module->super), 0, sizeof(*module) - sizeof(module->super));
     ibshift_ledger_init(&module->ledger);
-    atomic_init(&module->failed, OMPI_SUCCESS);
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;
 }

@@ -95,8 +95,8 @@ static int request_free(ompi_request_t **request)
 
 static void start(ibshift_call_t *call, uint32_t seq)
 {
-    ibshift_side_load(&call->send);
-    ibshift_side_load(&call->recv);
+    ibshift_side_move(&call->send, true);
+    ibshift_side_move(&call->recv, true);
     ibshift_engine_start(ibshift_endpoint.engine, &call->op, seq);
 }
 
@@ -122,7 +122,7 @@ static int finish(ibshift_call_t *call)
         (void)give_up(call->module, code);
         return code;
     }
-    ibshift_side_store(&call->recv);
+    ibshift_side_move(&call->recv, false);
     look_at_clock(call->request.super.req_mpi_object.comm, &call->op.params);
     return OMPI_SUCCESS;
 }
@@ -446,8 +446,8 @@ static void start_again(ibshift_call_t *call, uint32_t seq)
         start(call, seq);
         return;
     }
-    ibshift_side_load(&call->send);
-    ibshift_side_load(&call->recv);
+    ibshift_side_move(&call->send, true);
+    ibshift_side_move(&call->recv, true);
     if (sprint(call, &run)) {
         call->op.status = 0;
         ended(&call->op);

@@ -283,18 +283,6 @@ struct ibshift_tape *ibshift_engine_tape(struct ibshift_engine *engine,
     return tape;
 }
 
-static void trace_steps(struct ibshift_engine *engine, const struct ibshift_tape_run *run,
-                        uint32_t first)
-{
-    for (uint32_t i = first; i < run->next; i++) {
-        const struct ibshift_tape_step *step = &run->tape->steps[i];
-
-        if (step->is_last) {
-            ibshift_op_trace(run->op, &engine->exec, step->round, step->index);
-        }
-    }
-}
-
 /* Not while ops are in flight, nor on a communicator that was given up. */
 static bool may_begin(struct ibshift_engine *engine, const struct ibshift_tape_run *run)
 {
@@ -309,12 +297,8 @@ static bool may_begin(struct ibshift_engine *engine, const struct ibshift_tape_r
 bool ibshift_engine_sprint(struct ibshift_engine *engine, struct ibshift_tape_run *run)
 {
     bool is_locked = enter(engine), is_over;
-    uint32_t first = run->next;
 
-    is_over = (first > 0 || may_begin(engine, run)) && ibshift_tape_play(run);
-    if (run->op != NULL && engine->exec.trace != NULL) {
-        trace_steps(engine, run, first);
-    }
+    is_over = (run->next > 0 || may_begin(engine, run)) && ibshift_tape_play(run);
     if (is_over) {
         engine->exec.stats.taped++;
         engine->exec.stats.sends += run->tape->sends;

@@ -51,10 +51,6 @@ void ibshift_op_drop_pace(struct ibshift_op *op);
 /* Starts what may start, within bounds; true: call again after the next poll. */
 bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_exec *exec);
 
-/* The trace's line of a step that has been done for the op. */
-void ibshift_op_trace(const struct ibshift_op *op, const struct ibshift_exec *exec, uint32_t round,
-                      uint32_t index);
-
 /* News of a message of the op; index and class come from the cookie. */
 void ibshift_op_event(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t which,
                       uint32_t index, int status);

@@ -226,15 +226,6 @@ static void trace(const struct ibshift_exec *exec, const struct ibshift_op *op,
     exec->trace(exec->trace_context, op, line);
 }
 
-void ibshift_op_trace(const struct ibshift_op *op, const struct ibshift_exec *exec, uint32_t round,
-                      uint32_t index)
-{
-    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
-
-    (void)op->params.alg->emit(&op->params.plan, op->params.rank, round, steps);
-    trace(exec, op, &steps[index], round);
-}
-
 static int start_traced(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
                         const struct ibshift_step *step)
 {

@@ -71,7 +71,6 @@ struct ibshift_tape_run {
     size_t element;
     ibshift_reduce_fn reduce;
     void *reduce_context;
-    const struct ibshift_op *op; /* for the trace; NULL: the run is not traced */
 };
 
 /* NULL: this op can have none, or there is no memory. tmp: bytes of TMP. For free(); of no use after the

@@ -70,7 +70,7 @@ static const char *shown_name(const struct ibshift_param *p, char text[NAME])
 }
 
 void ibshift_param_tell(const struct ibshift_param *p, const char *given,
-                        const struct ibshift_param_telling *telling)
+                        ibshift_help_fn *ibshift_help)
 {
     char accepted[512], name[NAME], initial[IBSHIFT_PARAM_NUMBER];
     size_t length = (size_t)snprintf(accepted, sizeof(accepted), "%lld to %lld", p->min, p->max);
@@ -80,7 +80,8 @@ void ibshift_param_tell(const struct ibshift_param *p, const char *given,
         length += (size_t)snprintf(accepted + length, sizeof(accepted) - length, "%s%s",
                                    i > 0 ? ", " : "", p->choices[i]);
     }
-    telling->bad_value(shown_name(p, name), given, accepted, ibshift_param_text(p, true, initial));
+    ibshift_help("bad-value", shown_name(p, name), given, accepted,
+                 ibshift_param_text(p, true, initial));
 }
 
 /* As Open MPI reads numbers: decimal or 0x, and k, m, g or t for a power of 1024. */
@@ -181,7 +182,7 @@ static void compare(void *context, const struct ibshift_param *p)
     }
 }
 
-static void tell_unknown(const struct look_up *look_up, const struct ibshift_param_telling *telling)
+static void tell_unknown(const struct look_up *look_up, ibshift_help_fn *ibshift_help)
 {
     char name[NAME + 16], nearest[NAME];
 
@@ -192,11 +193,11 @@ static void tell_unknown(const struct look_up *look_up, const struct ibshift_par
     } else {
         snprintf(nearest, sizeof(nearest), "%s", look_up->nearest.name);
     }
-    telling->unknown(name, nearest);
+    ibshift_help("unknown-parameter", name, nearest);
 }
 
 /* One of name=value. */
-static void read_setting(char *setting, const struct ibshift_param_telling *telling)
+static void read_setting(char *setting, ibshift_help_fn *ibshift_help)
 {
     struct look_up look_up = {.nearest.word = setting, .among_experts = true};
     const struct ibshift_param *p;
@@ -209,22 +210,22 @@ static void read_setting(char *setting, const struct ibshift_param_telling *tell
     ibshift_params_visit(compare, &look_up);
     p = look_up.expert;
     if (!look_up.nearest.is_known) {
-        tell_unknown(&look_up, telling);
+        tell_unknown(&look_up, ibshift_help);
     } else if (value == NULL || !read_number(value, &number) || number < p->min ||
                number > p->max) {
-        ibshift_param_tell(p, value == NULL ? "" : value, telling);
+        ibshift_param_tell(p, value == NULL ? "" : value, ibshift_help);
     } else {
         set_number(p, number);
     }
 }
 
-void ibshift_params_read_expert(const struct ibshift_param_telling *telling)
+void ibshift_params_read_expert(ibshift_help_fn *ibshift_help)
 {
     char *copy = strdup(ibshift_params.expert), *rest = copy, *setting;
 
     while (copy != NULL && NULL != (setting = strsep(&rest, ","))) {
         if (setting[0] != '\0') {
-            read_setting(setting, telling);
+            read_setting(setting, ibshift_help);
         }
     }
     free(copy);
@@ -326,7 +327,7 @@ bool ibshift_params_differ(const char *theirs, const char *ours, char *words, si
 }
 
 /* mpirun hands over whatever it was given; Open MPI is silent about names that nobody registers. */
-static void check_names(const char *prefix, const struct ibshift_param_telling *telling)
+static void check_names(const char *prefix, ibshift_help_fn *ibshift_help)
 {
     for (char **entry = environ; *entry != NULL; entry++) {
         char word[NAME];
@@ -339,13 +340,12 @@ static void check_names(const char *prefix, const struct ibshift_param_telling *
         word[strcspn(word, "=")] = '\0';
         ibshift_params_visit(compare, &look_up);
         if (!look_up.nearest.is_known || look_up.expert != NULL) {
-            tell_unknown(&look_up, telling);
+            tell_unknown(&look_up, ibshift_help);
         }
     }
 }
 
-static void check_collective(enum ibshift_collective collective,
-                             const struct ibshift_param_telling *telling)
+static void check_collective(enum ibshift_collective collective, ibshift_help_fn *ibshift_help)
 {
     const struct ibshift_alg *forced = ibshift_params_wish(collective).alg;
     const char *name = ibshift_collective_name(collective);
@@ -358,23 +358,23 @@ static void check_collective(enum ibshift_collective collective,
         snprintf(which, sizeof(which),
                  "coll_ibshift_%s_radix = %d: coll_ibshift_%s_algorithm = %s has no radix", name,
                  ibshift_params.radix[collective], name, forced->name);
-        telling->contradiction(which);
+        ibshift_help("contradiction", which, "without it");
     }
     if (ibshift_params.segment[collective] > 0 && (forced->flags & IBSHIFT_ALG_SEGMENTS) == 0) {
         snprintf(which, sizeof(which),
                  "coll_ibshift_%s_segment = %zu: coll_ibshift_%s_algorithm = %s has no segments",
                  name, ibshift_params.segment[collective], name, forced->name);
-        telling->contradiction(which);
+        ibshift_help("contradiction", which, "without it");
     }
 }
 
-void ibshift_params_check(const char *prefix, const struct ibshift_param_telling *telling)
+void ibshift_params_check(const char *prefix, ibshift_help_fn *ibshift_help)
 {
     char which[256], path[PATH_MAX];
 
-    check_names(prefix, telling);
+    check_names(prefix, ibshift_help);
     for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
-        check_collective((enum ibshift_collective)i, telling);
+        check_collective((enum ibshift_collective)i, ibshift_help);
     }
     if (ibshift_params.fabric[0] == '\0' &&
         !ibshift_params_site_file("fabric", path, sizeof(path)) &&
@@ -382,7 +382,7 @@ void ibshift_params_check(const char *prefix, const struct ibshift_param_telling
         snprintf(which, sizeof(which),
                  "coll_ibshift_order = %.100s: there is no coll_ibshift_fabric to order",
                  ibshift_params.order);
-        telling->contradiction(which);
+        ibshift_help("contradiction", which, "without it");
     }
 }
 

@@ -99,21 +99,18 @@ bool ibshift_param_is_bounded(const struct ibshift_param *row);
 /* For free(); NULL: no memory. */
 char *ibshift_param_help(const struct ibshift_param *row);
 
-/* How wrong settings are told; the names follow coll_ibshift_. */
-struct ibshift_param_telling {
-    void (*bad_value)(const char *name, const char *given, const char *accepted,
-                      const char *initial);
-    void (*unknown)(const char *name, const char *nearest);
-    void (*contradiction)(const char *which);
-};
+/* Tells people of a topic of the component's messages, once a job. */
+typedef void ibshift_help_fn(const char *topic, ...);
+
+/* Of a value that the row does not take. */
 void ibshift_param_tell(const struct ibshift_param *row, const char *given,
-                        const struct ibshift_param_telling *telling);
+                        ibshift_help_fn *ibshift_help);
 
 /* Once coll_ibshift_expert has been read. */
-void ibshift_params_read_expert(const struct ibshift_param_telling *telling);
+void ibshift_params_read_expert(ibshift_help_fn *ibshift_help);
 /* Tells what does not go together or has no effect, and of names in the environment, behind the
  * prefix, that are no parameters. */
-void ibshift_params_check(const char *prefix, const struct ibshift_param_telling *telling);
+void ibshift_params_check(const char *prefix, ibshift_help_fn *ibshift_help);
 
 /*
  * What all ranks must have alike, as text: "name=value;" of each such row that has not its default,
