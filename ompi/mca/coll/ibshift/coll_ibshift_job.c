@@ -359,8 +359,7 @@ static void report_unlike(const struct ompi_communicator_t *comm, const struct i
     ibshift_call_number(op->params.comm, unlike->seq, key, sizeof(key));
     ibshift_help("collective-unlike", comm->c_name, key,
                  badge_name(unlike->ours, here, sizeof(here)), name_of(op, op->params.rank),
-                 ompi_process_info.nodename,
-                 badge_name(unlike->theirs, there, sizeof(there)),
+                 ompi_process_info.nodename, badge_name(unlike->theirs, there, sizeof(there)),
                  is_same_collective(unlike->ours, unlike->theirs)
                      ? " with another root, operator, type or count"
                      : "",
