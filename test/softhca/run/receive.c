@@ -119,8 +119,9 @@ void exec_deliver(struct run *run, struct shm_wqe *wqe, struct shm_cqe *e)
     if (e->wc.status != IBV_WC_SUCCESS) { /* the flush of the others follows at once */
         run->receive_all(run);
         cq_push(cq, e);
-    } else if (wqe->t_recv > wqe->t_land) {
-        wqe->rx = *e;
+    } else if (wqe->t_recv > wqe->t_land ||
+               (shm.head->timed && run->qp->sq_received != run->qp->sq_landed)) {
+        wqe->rx = *e; /* also behind an earlier one that is to come late: their order holds */
         wqe->rx_cq = cq;
     } else {
         cq_push(cq, e);
