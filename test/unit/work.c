@@ -321,18 +321,20 @@ void work_free(struct work *work)
     free(work);
 }
 
-/* Byte k of what rank i has for rank j in this run. */
-static unsigned char pattern(uint32_t seq, uint32_t i, uint32_t j, size_t k)
+/* Word k of what rank i has for rank j in this run. */
+static uint64_t pattern(uint32_t seq, uint32_t i, uint32_t j, size_t k)
 {
-    uint64_t state = (uint64_t)seq << 48 ^ (uint64_t)i << 36 ^ (uint64_t)j << 24 ^ (k / 8);
+    uint64_t state = (uint64_t)seq << 48 ^ (uint64_t)i << 36 ^ (uint64_t)j << 24 ^ k;
 
-    return (unsigned char)(world_random(&state) >> 8 * (k % 8));
+    return world_random(&state);
 }
 
 static void fill(char *base, uint32_t seq, uint32_t i, uint32_t j, size_t length)
 {
-    for (size_t k = 0; k < length; k++) {
-        base[k] = (char)pattern(seq, i, j, k);
+    for (size_t k = 0; k < length; k += ELEMENT) {
+        uint64_t word = pattern(seq, i, j, k / ELEMENT);
+
+        memcpy(base + k, &word, length - k < ELEMENT ? length - k : ELEMENT);
     }
 }
 
@@ -382,8 +384,10 @@ bool work_is_done(struct work *work)
 
 static bool is_pattern(const char *base, uint32_t seq, uint32_t i, uint32_t j, size_t length)
 {
-    for (size_t k = 0; k < length; k++) {
-        if ((unsigned char)base[k] != pattern(seq, i, j, k)) {
+    for (size_t k = 0; k < length; k += ELEMENT) {
+        uint64_t word = pattern(seq, i, j, k / ELEMENT);
+
+        if (memcmp(base + k, &word, length - k < ELEMENT ? length - k : ELEMENT) != 0) {
             return false;
         }
     }
@@ -392,15 +396,11 @@ static bool is_pattern(const char *base, uint32_t seq, uint32_t i, uint32_t j, s
 
 static struct affine element(uint32_t seq, uint32_t rank, size_t index)
 {
-    union {
-        struct affine value;
-        unsigned char bytes[ELEMENT];
-    } e;
+    uint64_t word = pattern(seq, rank, 0, index);
+    struct affine value;
 
-    for (size_t k = 0; k < ELEMENT; k++) {
-        e.bytes[k] = pattern(seq, rank, 0, index * ELEMENT + k);
-    }
-    return e.value;
+    memcpy(&value, &word, ELEMENT);
+    return value;
 }
 
 /* Elements start.. of the reduction over ranks 0..last. */
