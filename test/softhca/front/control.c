@@ -198,8 +198,7 @@ static void act(struct action *a)
     say("softhca: fault %s\n", f.text);
 }
 
-/* Does what is due. Returns when to call again, or TIME_NEVER. */
-static uint64_t act_on_due(void)
+uint64_t control_act(void)
 {
     uint64_t next = TIME_NEVER, now = shm_now();
 
@@ -234,7 +233,7 @@ void control_begin(const struct options *o)
     for (uint32_t i = 0; i < o->faults; i++) {
         begin(&o->fault[i]);
     }
-    act_on_due();
+    control_act();
 }
 
 void control_report(void)
@@ -362,7 +361,7 @@ static void obey(const char *line, FILE *out)
         fprintf(out, "error: fault '%s': more than %d at once; clear ends them\n", line,
                 SHM_FAULTS);
     } else {
-        act_on_due(); /* so that it has happened when it is answered */
+        control_act(); /* so that it has happened when it is answered */
         fprintf(out, "ok\n");
     }
     fprintf(out, "\n");
@@ -404,7 +403,7 @@ static void serve(void)
 static void *control_main(void *unused)
 {
     for (;;) {
-        uint64_t next = act_on_due(), now = shm_now();
+        uint64_t next = control_act(), now = shm_now();
         uint64_t ms = next <= now ? 0 : (next - now) / 1000000 + 1;
         struct pollfd fds[2] = {{ends[0], POLLIN, 0}, {listener, POLLIN, 0}};
 

@@ -103,6 +103,8 @@ int wire_report(const struct options *o, const struct profile *profile, const st
 int control_open(const char *path);
 /* Begins the options' faults: those that are due happen now. */
 void control_begin(const struct options *o);
+/* Does what is due, as the thread does it. Returns when to call again, or TIME_NEVER. */
+uint64_t control_act(void);
 /* Starts the thread, in the process that waits for the command. */
 int control_start(void);
 /* Ends it, and removes the socket. */
