@@ -1,0 +1,40 @@
+# The ranks' copies and the program that runs them: make -f test/replay/build.mk BUILD=build OUT=FOLDER
+# Sources are what stands in the folders, so that nothing is listed twice.
+TOP := $(dir $(abspath $(lastword $(MAKEFILE_LIST))))../..
+OUT ?= build/replay
+BUILD ?= build
+COMPONENT := $(TOP)/ompi/mca/coll/ibshift
+HCA := $(TOP)/test/softhca
+KERNEL := clock_gettime getpid kill nanosleep usleep sched_yield open openat socket close fdopendir fcntl getrandom \
+	posix_fallocate statvfs fstatvfs process_vm_readv process_vm_writev getenv
+MEMORY := malloc calloc realloc posix_memalign aligned_alloc strdup free
+wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
+CFLAGS := -std=gnu11 -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter -fPIC -D_GNU_SOURCE=1 -I$(COMPONENT) -I$(HCA) -I$(TOP)/ompi/tools/ibshift \
+	-I$(TOP)/test/replay -DPACKAGE_VERSION='"replay"'
+# What the product asks for, and what others do: only the product's memory is looked after, and refused.
+PRODUCT := $(foreach f,readv writev,-Dprocess_vm_$(f)=replay_vm_$(f))
+ADAPTER := -Dpthread_create=replay_no_thread $(foreach f,malloc calloc realloc strdup free,-D$(f)=plain_$(f))
+BRANCHES := -fsanitize-coverage=trace-pc
+product := $(foreach d,plan alg exec exec/pace net net/node net/verbs,$(wildcard $(COMPONENT)/$(d)/*.c))
+adapter := $(foreach d,shm verbs run wire fault,$(wildcard $(HCA)/$(d)/*.c))
+adapter := $(filter-out %/faultspec.c,$(adapter))
+rank := $(product) $(adapter) $(TOP)/test/replay/rank.c $(TOP)/test/unit/work.c
+front := $(foreach f,front/options front/control front/sysfs front/folder front/place front/wire_make fault/faultspec shm/shm shm/lock shm/life \
+	shm/chan wire/wire_slices,$(HCA)/$(f).c)
+world := $(addprefix $(TOP)/test/replay/,main.c world.c wrap.c memory.c program.c) $(front)
+libraries := $(BUILD)/ompi/tools/ibshift/.libs/libcli.a $(BUILD)/ompi/mca/coll/ibshift/.libs/libibshift_core.a
+objects = $(patsubst $(TOP)/%.c,$(OUT)/$(2)/%.o,$(abspath $(1)))
+TOP := $(abspath $(TOP))
+
+all: $(OUT)/replay
+$(OUT)/rank/%.o: $(TOP)/%.c $(TOP)/test/replay/build.mk
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(BRANCHES) $(if $(findstring /softhca/,$<)$(findstring /unit/,$<),$(ADAPTER),$(PRODUCT)) -c -o $@ $<
+$(OUT)/world/%.o: $(TOP)/%.c $(TOP)/test/replay/build.mk
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -c -o $@ $<
+$(OUT)/rank.so: $(call objects,$(rank),rank)
+	$(CC) -shared -Wl,-Bsymbolic $(call wrap,$(KERNEL) $(MEMORY)) -o $@ $^ -lhwloc -libverbs -lm
+$(OUT)/replay: $(call objects,$(world),world) $(OUT)/rank.so
+	$(CC) -rdynamic $(call wrap,$(KERNEL)) -o $@ $(filter %.o,$^) $(libraries) -ldl -lm -lpthread
+	for i in 0 1 2 3 4 5 6 7; do cp $(OUT)/rank.so $@.rank$$i.so; done

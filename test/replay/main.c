@@ -1,0 +1,231 @@
+/*
+ * replay: runs the production code of several ranks under seeds, each in a process of its own.
+ *
+ * A process that dies leaves its folder; the next one of this program removes it (front.h).
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "front/front.h"
+#include "program.h"
+#include "wrap.h"
+
+uint32_t proc_self = SHM_PROCS; /* behind those of the ranks */
+
+static void *copies[PROGRAM_RANKS];
+static char base[64];
+
+/* Another file each time: the loader takes the same one for what it has already. */
+static void load_copies(const char *program)
+{
+    char path[PATH_MAX + 16];
+
+    for (int i = 0; i < PROGRAM_RANKS; i++) {
+        snprintf(path, sizeof(path), "%s.rank%d.so", program, i);
+        copies[i] = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (copies[i] == NULL) {
+            fprintf(stderr, "replay: %s\n", dlerror());
+            exit(2);
+        }
+    }
+}
+
+/* The file of the adapters and its folder, and what is to happen to them, as softhca-run does it. */
+static void make_adapters(const struct program *program)
+{
+    static struct options options;
+    char text[sizeof(program->adapter)], *words[64] = {"softhca-run"}, *rest, *word;
+    struct place place = {0};
+    int count = 1, command;
+
+    snprintf(text, sizeof(text), "%s", program->adapter);
+    for (word = strtok_r(text, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+        words[count++] = word;
+    }
+    for (int i = 0; i < program->acts; i++) {
+        if (program->act[i].fault == FAULT_OF_ADAPTER && !program->act[i].is_dropped) {
+            words[count++] = "--fault";
+            words[count++] = (char *)(uintptr_t)program->act[i].text;
+        }
+    }
+    words[count++] = "--";
+    words[count++] = "true";
+    if (options_parse(count, words, &options, &command) != 0 || options_faults(&options) != 0 ||
+        folder_make(base, options.gib) != 0) {
+        exit(2);
+    }
+    shm.head->conf = options.conf;
+    shm.head->random = options.conf.seed;
+    shm.head->moves = 1;
+    shm.head->timed = options.conf.defer_us || options.conf.adversarial || options.conf.swap ||
+                      options.conf.scatter;
+    atomic_store(&shm.procs[SHM_PROCS].pid, getpid());
+    fabric_make_ports(&place);
+    if (sysfs_make(false) != 0) {
+        exit(2);
+    }
+    control_begin(&options);
+}
+
+/* In a process of its own: 0, or another exit code. */
+static int run(const struct program *program, bool is_said)
+{
+    pid_t child;
+    int status;
+
+    fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        world_is_quiet = !is_said;
+        make_adapters(program);
+        world_run(program, copies, &wrap_kernel, shm.head->dir);
+        if (is_said) {
+            printf("seed %llu: right, %016llx\n", (unsigned long long)program->seed,
+                   (unsigned long long)world_hash());
+        }
+        fflush(stdout);
+        folder_remove();
+        _exit(0);
+    }
+    if (waitpid(child, &status, 0) != child) {
+        return 2;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Addresses are part of the seed; and copies of a library have more thread-local memory than the loader leaves room for. */
+static void begin_again(char **argv)
+{
+    if ((personality(0xffffffff) & ADDR_NO_RANDOMIZE) == 0) {
+        personality(ADDR_NO_RANDOMIZE);
+        setenv("GLIBC_TUNABLES", "glibc.rtld.optional_static_tls=8192", 1);
+        execv("/proc/self/exe", argv);
+    }
+}
+
+/* Whether the program still fails when a part of it is left out; then it stays out. */
+static int fails_without(struct program *program, bool *part)
+{
+    if (*part) {
+        return 0;
+    }
+    *part = true;
+    if (run(program, false) != 0) {
+        return 1;
+    }
+    *part = false;
+    return 0;
+}
+
+/* Leaves out what the failure does not need: the same seed, fewer calls and faults. */
+static void shrink(struct program *program)
+{
+    int dropped;
+
+    do {
+        dropped = 0;
+        for (int i = program->items - 1; i >= 0; i--) {
+            dropped += fails_without(program, &program->item[i].is_dropped);
+        }
+        for (int i = program->acts - 1; i >= 0; i--) {
+            dropped += fails_without(program, &program->act[i].is_dropped);
+        }
+    } while (dropped > 0);
+    program_print(program);
+    (void)run(program, true);
+}
+
+static void write_taken(const char *path)
+{
+    FILE *file = fopen(path, "wb");
+
+    if (file == NULL || fwrite(world_taken, 1, WORLD_TAKEN, file) != WORLD_TAKEN ||
+        fclose(file) != 0) {
+        fprintf(stderr, "replay: %s: %s\n", path, strerror(errno));
+        exit(2);
+    }
+}
+
+static uint64_t run_all(uint64_t first, uint64_t last)
+{
+    uint64_t failed = 0;
+
+    for (uint64_t seed = first; seed <= last; seed++) {
+        struct program program;
+        int rc;
+
+        program_make(&program, seed);
+        rc = run(&program, false);
+        failed += rc != 0;
+        if (rc > 1) {
+            printf("seed %llu: ends with %d\n", (unsigned long long)seed, rc);
+        }
+    }
+    printf("%llu seeds, %llu failed\n", (unsigned long long)(last - first + 1),
+           (unsigned long long)failed);
+    return failed;
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "replay SEED                        once, with all that happens\n"
+                    "replay --shrink SEED               the smallest program that still fails\n"
+                    "replay [--taken FILE] FIRST LAST   all of these seeds; the branches taken\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    const char *taken = NULL;
+    struct program program;
+    bool shrinks = false;
+    char path[PATH_MAX];
+    ssize_t length;
+    int rc;
+
+    begin_again(argv);
+    if (argc > 2 && strcmp(argv[1], "--taken") == 0) {
+        taken = argv[2];
+        argc -= 2;
+        argv += 2;
+    } else if (argc > 1 && strcmp(argv[1], "--shrink") == 0) {
+        shrinks = true;
+        argc--;
+        argv++;
+    }
+    length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    if (argc < 2 || argc > 3 || length < 0) {
+        return usage();
+    }
+    path[length] = '\0';
+    snprintf(base, sizeof(base), "/dev/shm/replay-%d", (int)getpid());
+    mkdir(base, 0700);
+    world_taken =
+        mmap(NULL, WORLD_TAKEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    load_copies(path);
+    program_make(&program, strtoull(argv[1], NULL, 0));
+    if (shrinks) {
+        shrink(&program);
+        rc = 0;
+    } else if (argc == 2) {
+        program_print(&program);
+        rc = run(&program, true);
+    } else {
+        rc = run_all(program.seed, strtoull(argv[2], NULL, 0)) != 0;
+    }
+    if (taken != NULL) {
+        write_taken(taken);
+    }
+    snprintf(path, sizeof(path), "rm -rf %s", base);
+    return system(path) != 0 ? 2 : rc;
+}

@@ -1,0 +1,593 @@
+/*
+ * One rank: the nets, the engine and the program's collectives, as the component puts them together
+ * without Open MPI. Everything here is a copy of this rank's own.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../unit/world.h"
+#include "exec/engine.h"
+#include "exec/standing.h"
+#include "net/by_peer.h"
+#include "net/ledger.h"
+#include "net/node/node.h"
+#include "net/verbs/verbs.h"
+#include "world.h"
+
+enum { GROUP = 4, DEADLINE = 10 };
+
+static const uint64_t second = 1000000000;
+
+static struct {
+    int self;
+    const struct program *program;
+    struct ibshift_verbs *verbs;
+    struct ibshift_net *net;
+    struct ibshift_engine *engine, *engines[PROGRAM_RANKS]; /* the same one */
+    struct comm {
+        bool is_open, has_failed;
+        uint32_t seq;
+        struct ibshift_ledger ledger;
+        struct ibshift_standing *standing;
+        struct ibshift_clock clock;
+    } comm[PROGRAM_COMMS];
+    bool has_failed; /* anything: then peers may still write by what stood */
+} own;
+
+/* What work.c asks of the loop that it usually runs on. */
+struct ibshift_net *ibshift_loop_net(struct ibshift_loop *loop, uint32_t peer)
+{
+    (void)loop, (void)peer;
+    return own.net;
+}
+
+/* What work.c claims. A job whose memory ends there is aborted, as MPI does it by itself. */
+static void claim(bool is_so, const char *file, int line)
+{
+    if (!is_so) {
+        world_give_up(file, line);
+    }
+}
+
+void _assert_true(LargestIntegralType result, const char *expression, const char *file, int line)
+{
+    (void)expression;
+    claim(result != 0, file, line);
+}
+
+void _assert_int_equal(LargestIntegralType a, LargestIntegralType b, const char *file, int line)
+{
+    claim(a == b, file, line);
+}
+
+/* Of test/unit/world.h. */
+uint64_t world_random(uint64_t *state)
+{
+    return program_random(state);
+}
+
+uint32_t world_random_below(uint64_t *state, uint32_t bound)
+{
+    return (uint32_t)(world_random(state) % bound);
+}
+
+static uint32_t id_of(uint32_t comm)
+{
+    return comm + 1;
+}
+
+static int copy_card(void *context, uint32_t peer, void *card, size_t size)
+{
+    const struct world_card *theirs = world_card((int)peer);
+
+    (void)context;
+    memcpy(card, theirs->address, theirs->address_size < size ? theirs->address_size : size);
+    return (int)theirs->address_size;
+}
+
+static int host_of(int rank)
+{
+    int ranks = own.program->ranks, hosts = own.program->hosts;
+
+    return ranks > hosts ? rank / ((ranks + hosts - 1) / hosts) : rank;
+}
+
+static bool is_near(void *context, uint32_t peer)
+{
+    (void)context;
+    return (int)peer != own.self && host_of((int)peer) == host_of(own.self);
+}
+
+static int node_card(void *context, uint32_t peer, struct ibshift_node_card *card)
+{
+    const struct world_card *theirs = world_card((int)peer);
+
+    (void)context;
+    return theirs->node_size == 0 ? -ENOENT
+                                  : ibshift_node_card_decode(theirs->node, theirs->node_size, card);
+}
+
+static void say(void *context, const char *line)
+{
+    (void)context;
+    world_say("%s", line);
+}
+
+static unsigned path_of(void *context, uint32_t peer)
+{
+    (void)context;
+    return peer % 4;
+}
+
+static const char *has_ended(void *context, uint32_t peer)
+{
+    (void)context;
+    return world_is_dead((int)peer) ? "the launcher says so" : NULL;
+}
+
+static struct comm *comm_of(uint32_t id)
+{
+    uint32_t comm = id - 1;
+
+    return comm < PROGRAM_COMMS && own.comm[comm].is_open ? &own.comm[comm] : NULL;
+}
+
+static bool is_member(uint32_t comm, uint32_t peer)
+{
+    return (int)peer < program_comm_ranks(own.program, comm);
+}
+
+static bool is_here(void *context, uint32_t id, uint32_t member)
+{
+    (void)context;
+    return comm_of(id) != NULL && (member == IBSHIFT_ANY_MEMBER || is_member(id - 1, member));
+}
+
+static struct ibshift_ledger *ledger_of(void *context, uint32_t id)
+{
+    struct comm *comm = comm_of(id);
+
+    (void)context;
+    return comm != NULL ? &comm->ledger : NULL;
+}
+
+static const struct ibshift_net_comms comms = {.is_here = is_here, .ledger = ledger_of};
+
+static struct ibshift_net *open_adapter(char *error, size_t size)
+{
+    struct ibshift_verbs_options ports = {
+        .max_ports = own.program->ports, .gid_index = -1, .fork = 0};
+    struct ibshift_net_verbs_options options = ibshift_net_verbs_defaults;
+    struct ibshift_net *net = NULL;
+    struct world_card *card = world_card(own.self);
+    const void *address;
+
+    if (ibshift_verbs_open(&ports, &own.verbs, error, size) != 0) {
+        return NULL;
+    }
+    address = ibshift_verbs_card(own.verbs, &card->address_size);
+    memcpy(card->address, address, card->address_size);
+    options.self = (uint32_t)own.self;
+    options.peers = (uint32_t)own.program->ranks;
+    options.card = copy_card;
+    options.say = say;
+    options.comms = comms;
+    options.has_ended = has_ended;
+    options.memory = own.program->memory;
+    options.max_eager = own.program->eager;
+    options.rings = own.program->rings;
+    options.connections = own.program->connections;
+    options.adaptive = own.program->is_adaptive;
+    options.queue = own.program->queue;
+    options.path = own.program->has_paths ? path_of : NULL;
+    options.retry = 6;
+    if (options.memory < ibshift_net_verbs_memory_min(&options)) {
+        options.memory = ibshift_net_verbs_memory_min(&options);
+    }
+    if (ibshift_net_verbs_create(own.verbs, &options, &net, error, size) != 0) {
+        ibshift_verbs_close(own.verbs);
+        own.verbs = NULL;
+    }
+    return net;
+}
+
+static struct ibshift_net *open_node(char *error, size_t size)
+{
+    struct ibshift_node_options options = {.folder = getenv("SOFTHCA_DIR"),
+                                           .job = 7000 + (uint32_t)host_of(own.self),
+                                           .self = (uint32_t)own.self,
+                                           .memory = 1 << 20,
+                                           .may_copy = true,
+                                           .looks = 2,
+                                           .card = node_card,
+                                           .comms = comms,
+                                           .say = say};
+    struct ibshift_net *net = NULL;
+
+    for (int i = 0; i < own.program->ranks; i++) {
+        options.place += i < own.self && host_of(i) == host_of(own.self);
+        options.processes += host_of(i) == host_of(own.self);
+    }
+    if (!own.program->has_node || options.processes < 2) {
+        return NULL;
+    }
+    if (ibshift_net_node_create(&options, &net, error, size) != 0) {
+        world_say("no node: %s", error);
+    } else {
+        struct world_card *card = world_card(own.self);
+
+        card->node_size = sizeof(struct ibshift_node_card);
+        memcpy(card->node, ibshift_net_node_card(net), card->node_size);
+    }
+    return net;
+}
+
+/* Whether the job runs is agreed on before it begins, as the component does it. */
+static bool open_nets(void)
+{
+    char error[256] = "", no_memory[256] = "";
+    struct ibshift_net *adapter = open_adapter(error, sizeof(error));
+    struct ibshift_net *node = adapter == NULL ? NULL : open_node(no_memory, sizeof(no_memory));
+    struct ibshift_engine_options options = {.patience = second / 2, .deadline = DEADLINE * second};
+    bool is_job = true, is_near_job = true;
+
+    if (adapter == NULL) {
+        world_say("no adapter: %s", error);
+        world_card(own.self)->address_size = 0;
+    }
+    own.net = adapter;
+    world_barrier(NULL, NULL);
+    for (int i = 0; i < own.program->ranks; i++) {
+        is_job &= world_card(i)->address_size != 0;
+        is_near_job &= !is_near(NULL, (uint32_t)i) || world_card(i)->node_size != 0;
+    }
+    if (node != NULL && is_near_job) {
+        own.net =
+            ibshift_net_by_peer_create(node, adapter, (uint32_t)own.program->ranks, is_near, NULL);
+        own.net = own.net != NULL ? own.net : adapter;
+    }
+    if (node != NULL && own.net == adapter) {
+        ibshift_net_destroy(node);
+    }
+    own.engine = own.net == NULL ? NULL : ibshift_engine_create(own.net, &options);
+    if (own.engine == NULL) {
+        world_card(own.self)->address_size = 0;
+    }
+    for (int i = 0; i < own.program->ranks; i++) {
+        own.engines[i] = own.engine;
+    }
+    world_barrier(NULL, NULL);
+    for (int i = 0; i < own.program->ranks; i++) {
+        is_job &= world_card(i)->address_size != 0;
+    }
+    return is_job;
+}
+
+static void close_nets(void)
+{
+    if (own.engine != NULL) {
+        ibshift_engine_free(own.engine);
+    }
+    if (own.net != NULL) {
+        ibshift_net_destroy(own.net);
+    }
+    ibshift_standing_end();
+    if (own.verbs != NULL) {
+        ibshift_verbs_close(own.verbs);
+    }
+}
+
+/* One call of the program on this rank. */
+struct call {
+    int item;
+    struct comm *comm;
+    struct world world; /* as work.c knows it: the communicator */
+    struct work *work;
+    uint32_t rank;  /* of this one in the communicator */
+    bool may_stand; /* it is a blocking one: grants for its scratch may stand */
+    struct ibshift_pace paces[PROGRAM_RANKS];
+    struct ibshift_pace_memory memory;
+};
+
+static bool choose(struct work_options *options, const struct program_item *item, uint32_t ranks,
+                   uint64_t *random)
+{
+    static const uint32_t sizes[] = {1, 16, 128, 2048, 8192};
+    const struct ibshift_alg *alg = ibshift_alg_table[item->alg];
+    bool has_variant = alg->flags & (IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_ALL);
+    char why[200];
+
+    *options = (struct work_options){
+        .alg = alg,
+        .plan = {.ranks = ranks,
+                 .root = world_random_below(random, ranks),
+                 .radix =
+                     alg->radix_max > 0
+                         ? 1 + world_random_below(random, alg->radix_max < 4 ? alg->radix_max : 4)
+                         : 1,
+                 .segments = 1 + world_random_below(random, 4),
+                 .commutative =
+                     (alg->flags & IBSHIFT_ALG_COMMUTATIVE_ONLY) || world_random_below(random, 2)},
+        .comm = id_of(item->comm),
+        .window = 1 + world_random_below(random, 32),
+        .size = 8 * (world_random_below(random, 8) == 0
+                         ? 0
+                         : 1 + world_random_below(random, sizes[world_random_below(random, 5)])),
+        .is_variant = has_variant && world_random_below(random, 2),
+        .is_in_place = (alg->flags & IBSHIFT_ALG_IN_PLACE) && world_random_below(random, 2),
+    };
+    return ibshift_alg_check(alg, &options->plan, why, sizeof(why)) == 0;
+}
+
+/* The same on all ranks: a pace with a clock of its own, or messages in pieces. */
+static void choose_pace(struct call *call, struct work_options *options, uint64_t *random)
+{
+    if (world_random_below(random, 2) != 0 || !(options->alg->flags & IBSHIFT_ALG_FREE)) {
+        return;
+    }
+    ibshift_pace_default(&call->paces[0], IBSHIFT_PACE_CLK);
+    call->paces[0].unit = world_random_below(random, 2) * 2000;
+    call->paces[0].sync = 1 + world_random_below(random, 1 << 20);
+    call->paces[0].clock = &call->comm->clock;
+    call->paces[0].memory = &call->memory;
+    for (uint32_t i = 1; i < options->plan.ranks; i++) {
+        call->paces[i] = call->paces[0];
+    }
+    options->paces = call->paces;
+}
+
+/* What the component does with scratch for which grants can stand. */
+static void let_stand(struct call *call)
+{
+    struct ibshift_op_params *params = &call->work->ops[call->rank].params;
+    const struct ibshift_channels over = {own.program->eager, is_near, NULL};
+    const struct work_options *options = &call->work->options;
+    enum ibshift_collective collective = options->alg->collective;
+    bool is_uniform = collective == IBSHIFT_REDUCE_SCATTER && !options->is_variant;
+    uint64_t bytes = options->size * (is_uniform ? options->plan.ranks : params->element);
+    char *tmp;
+
+    if ((collective != IBSHIFT_ALLREDUCE && !is_uniform) || bytes <= own.program->eager ||
+        bytes > IBSHIFT_STANDING_MOST || params->pace != NULL) {
+        return;
+    }
+    params->standing =
+        ibshift_standing_number(&call->comm->standing, params, bytes / params->element, false);
+    if (params->standing != 0) {
+        tmp = ibshift_standing_tmp(call->comm->standing, params,
+                                   call->work->rank[call->rank].length[IBSHIFT_TMP], &over);
+        params->is_tmp_standing = tmp != NULL;
+        params->blocks[IBSHIFT_TMP].base = tmp != NULL ? tmp : params->blocks[IBSHIFT_TMP].base;
+        params->mem[IBSHIFT_TMP] = tmp != NULL ? NULL : params->mem[IBSHIFT_TMP];
+    }
+}
+
+/* False: the rank takes no part, or the row cannot do it. */
+static bool prepare(struct call *call, int item)
+{
+    const struct program_item *what = &own.program->item[item];
+    uint32_t ranks = (uint32_t)program_comm_ranks(own.program, what->comm);
+    uint64_t random = what->seed;
+    struct work_options options;
+
+    *call = (struct call){.item = item, .comm = &own.comm[what->comm]};
+    if ((uint32_t)own.self >= ranks || call->comm->has_failed ||
+        !choose(&options, what, ranks, &random)) {
+        return false;
+    }
+    if (!call->comm->is_open) {
+        call->comm->is_open = true;
+        call->comm->seq = 0;
+        ibshift_ledger_init(&call->comm->ledger);
+        ibshift_engine_enter(own.engine, id_of(what->comm));
+    }
+    choose_pace(call, &options, &random);
+    call->world = (struct world){.ranks = ranks, .engines = own.engines};
+    call->work = work_create(&call->world, &options, &random);
+    while (call->work->peers[call->rank] != (uint32_t)own.self) {
+        call->rank++;
+    }
+    call->work->ops[call->rank].params.piece = options.window % 4 == 0 ? 1024 : 0;
+    call->work->ops[call->rank].params.is_attended = what->kind == PROGRAM_CALL;
+    call->may_stand = what->kind == PROGRAM_CALL && options.window % 2 == 0;
+    return true;
+}
+
+static void finish(struct call *call)
+{
+    work_free(call->work);
+}
+
+static uint32_t next_seq(struct call *call)
+{
+    uint32_t seq = call->comm->seq++;
+
+    ibshift_ledger_write(&call->comm->ledger, ibshift_net_comm_seq(call->work->options.comm, seq));
+    return seq;
+}
+
+static void progress(void *context)
+{
+    (void)context;
+    if (ibshift_engine_progress(own.engine) > 0) {
+        world_did();
+    }
+}
+
+static void wait_for(struct call *call)
+{
+    while (!ibshift_op_is_done(&call->work->ops[call->rank])) {
+        if (ibshift_engine_progress(own.engine) > 0) {
+            world_did();
+        } else {
+            world_idle();
+        }
+    }
+}
+
+static bool is_well(struct call *call)
+{
+    const struct ibshift_op *op = &call->work->ops[call->rank];
+    char why[256] = "";
+
+    if (op->status != 0) {
+        call->comm->has_failed = own.has_failed = true;
+        ibshift_net_describe(own.net, call->work->peers[op->failed_rank], why, sizeof(why));
+        world_say("%s", why);
+        world_explain(call->item, op->status, (int)call->work->peers[op->failed_rank]);
+        return false;
+    }
+    if (!work_is_right(call->work, call->rank)) {
+        world_fail("item %d: wrong result on rank %d: %s %s", call->item, own.self,
+                   ibshift_collective_name(call->work->options.alg->collective),
+                   call->work->options.alg->name);
+    }
+    return true;
+}
+
+static void call_again(struct call *call, uint32_t repeats)
+{
+    for (uint32_t i = 0; i < repeats; i++) {
+        if (call->may_stand) {
+            let_stand(call);
+        }
+        work_start(call->work, call->rank, next_seq(call));
+        wait_for(call);
+        if (!is_well(call)) {
+            return;
+        }
+    }
+}
+
+/* As the component does it: down the tape for some turns, then an op takes over. */
+static bool run_tape(struct call *call, const struct ibshift_tape *tape, uint32_t patience)
+{
+    struct ibshift_op *op = &call->work->ops[call->rank];
+    struct ibshift_tape_run run = {.tape = tape,
+                                   .comm = op->params.comm,
+                                   .element = op->params.element,
+                                   .reduce = op->params.reduce,
+                                   .reduce_context = op->params.reduce_context};
+
+    run.seq = next_seq(call);
+    for (int i = 0; i < IBSHIFT_BUFFERS; i++) {
+        run.base[i] = op->params.blocks[i].base;
+    }
+    work_fill(call->work, call->rank, run.seq);
+    op->status = 0;
+    while (!ibshift_engine_sprint(own.engine, &run)) {
+        if (patience-- == 0) {
+            ibshift_engine_take_over(own.engine, op, &run);
+            wait_for(call);
+            break;
+        }
+        progress(NULL);
+        world_idle();
+    }
+    world_did();
+    return is_well(call);
+}
+
+static void call_by_tape(struct call *call, uint32_t repeats)
+{
+    size_t length = call->work->rank[call->rank].length[IBSHIFT_TMP];
+    uint64_t random = own.program->item[call->item].seed ^ (uint64_t)own.self;
+    struct ibshift_tape *tape =
+        ibshift_engine_tape(own.engine, &call->work->ops[call->rank].params, length);
+    bool goes_on = true;
+
+    if (tape == NULL) {
+        call_again(call, repeats);
+        return;
+    }
+    for (uint32_t i = 0; i < repeats && goes_on; i++) {
+        goes_on = run_tape(call, tape, world_random_below(&random, 64));
+    }
+    free(tape);
+}
+
+static void forget(uint32_t comm)
+{
+    bool may_be_written;
+
+    if (own.comm[comm].is_open) {
+        own.comm[comm].is_open = own.comm[comm].has_failed = false;
+        may_be_written = ibshift_engine_forget(own.engine, id_of(comm));
+        ibshift_standing_free(own.comm[comm].standing, may_be_written);
+        own.comm[comm].standing = NULL;
+    }
+}
+
+static void end_group(struct call *group, int *count)
+{
+    for (int i = 0; i < *count; i++) {
+        wait_for(&group[i]);
+        (void)is_well(&group[i]);
+        finish(&group[i]);
+    }
+    *count = 0;
+}
+
+static void do_item(int i, struct call *group, int *outstanding)
+{
+    const struct program_item *item = &own.program->item[i];
+    uint64_t random = item->seed ^ (uint64_t)(own.self + 1);
+    struct call *call;
+
+    if (item->kind != PROGRAM_BEGIN || *outstanding == GROUP) {
+        end_group(group, outstanding);
+    }
+    if (item->kind == PROGRAM_FREE) { /* in MPI collective over the communicator */
+        world_barrier(progress, NULL);
+        forget(item->comm);
+        return;
+    }
+    if (world_random_below(&random, 4) == 0) {
+        world_sleep(world_random(&random) % (1ull << world_random_below(&random, 24)));
+    }
+    call = &group[*outstanding]; /* works know its address */
+    if (!prepare(call, i)) {
+        return;
+    }
+    if (item->kind == PROGRAM_BEGIN) {
+        work_start(call->work, call->rank, next_seq(call));
+        ++*outstanding;
+        return;
+    }
+    if (item->kind == PROGRAM_TAPE) {
+        call_by_tape(call, item->repeats);
+    } else {
+        call_again(call, item->repeats);
+    }
+    finish(call);
+}
+
+__attribute__((visibility("default"))) world_rank_main replay_rank;
+
+void replay_rank(int self)
+{
+    struct call group[GROUP];
+    int outstanding = 0;
+
+    own.self = self;
+    own.program = world_program();
+    if (open_nets()) {
+        for (int i = 0; i < own.program->items; i++) {
+            if (!own.program->item[i].is_dropped) {
+                do_item(i, group, &outstanding);
+            }
+        }
+        end_group(group, &outstanding);
+        world_barrier(progress, NULL);
+        for (uint32_t comm = 0; comm < PROGRAM_COMMS; comm++) {
+            forget(comm);
+        }
+    }
+    world_barrier(NULL, NULL);
+    close_nets();
+}

@@ -1,0 +1,524 @@
+#include "world.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "front/front.h"
+
+enum { STACK = 1 << 20, LINE = 240, LINES = 1 << 12 };
+enum { CALM = 3 }; /* so often has each rank found nothing before the clock goes on */
+
+static const uint64_t us = 1000, ms = 1000 * 1000, second = 1000 * 1000 * 1000ull;
+static const uint64_t longest = 400 * 1000 * 1000000ull; /* ns without anything: it hangs */
+
+static const uint64_t long_stop = 1000 * 1000000ull; /* after which others may lose patience */
+
+enum state { READY, ASLEEP, AT_BARRIER, ENDED, DEAD };
+
+struct rank {
+    enum state state, awake; /* awake: which it is again when it has slept */
+    ucontext_t context;
+    uint64_t wakes;
+    uint64_t branches; /* so many were taken */
+    uint64_t allocations, rooms, copies;
+    void (*poll)(void *context); /* at the barrier */
+    void *poll_context;
+    const char *base; /* of its copy's code */
+    world_rank_main *main;
+};
+
+static struct {
+    const struct program *program;
+    const struct world_kernel *kernel;
+    struct rank rank[PROGRAM_RANKS];
+    struct world_card card[PROGRAM_RANKS];
+    ucontext_t scheduler;
+    int self;
+    uint64_t now, step, random, hash;
+    uint64_t did_at;    /* the time when something happened last */
+    uint32_t calm;      /* turns since then in which nothing did */
+    uint64_t faults_at; /* of the software HCA: when it wants to be called */
+    bool has_faults;    /* something was done that may fail an operation */
+    uint64_t gate;      /* barriers that are over */
+    bool is_acted[PROGRAM_FAULTS];
+    int lines;
+    char line[LINES][LINE];
+} w = {.self = -1, .now = 1000000000};
+
+static int64_t budget; /* branches until the world takes the processor */
+static int64_t given;
+static uintptr_t base;
+uint8_t *world_taken;
+
+int world_self(void)
+{
+    return w.self;
+}
+
+const struct program *world_program(void)
+{
+    return w.program;
+}
+
+struct world_card *world_card(int rank)
+{
+    return &w.card[rank];
+}
+
+bool world_is_dead(int rank)
+{
+    return w.rank[rank].state == DEAD;
+}
+
+uint64_t world_now(void)
+{
+    return w.now += w.self >= 0 ? 20 : 0;
+}
+
+static uint64_t below(uint64_t bound)
+{
+    return program_random(&w.random) % bound;
+}
+
+static void mix(uint64_t value)
+{
+    w.hash = (w.hash ^ value) * 0x9e3779b97f4a7c15u;
+    w.hash ^= w.hash >> 29;
+}
+
+uint64_t world_hash(void)
+{
+    return w.hash;
+}
+
+void world_say(const char *format, ...)
+{
+    char *line = w.line[w.lines % LINES];
+    va_list args;
+    int n = snprintf(line, LINE, "%12.3f us  ", (double)w.now / 1e3);
+
+    if (w.self >= 0) {
+        n += snprintf(line + n, LINE - (size_t)n, "rank %d: ", w.self);
+    }
+    va_start(args, format);
+    vsnprintf(line + n, LINE - (size_t)n, format, args);
+    va_end(args);
+    for (const char *p = line; *p != '\0'; p++) {
+        mix((unsigned char)*p);
+    }
+    w.lines++;
+}
+
+size_t world_place(int rank, const void *code)
+{
+    return (size_t)((const char *)code - w.rank[rank].base);
+}
+
+/* Where a rank stands, by the frame pointers on its stack. */
+static void say_where(int i)
+{
+    const struct rank *rank = &w.rank[i];
+    uintptr_t bottom = (uintptr_t)rank->context.uc_stack.ss_sp;
+    uintptr_t frame = (uintptr_t)rank->context.uc_mcontext.gregs[REG_RBP];
+    char text[LINE] = "";
+    size_t n = 0;
+
+    while (frame >= bottom && frame < bottom + STACK - 16 && n + 20 < sizeof(text)) {
+        n += (size_t)snprintf(text + n, sizeof(text) - n, " %#zx",
+                              world_place(i, ((void **)frame)[1]));
+        frame = ((uintptr_t *)frame)[0];
+    }
+    world_say("rank %d, state %d, %llu branches:%s", i, rank->state,
+              (unsigned long long)rank->branches, text);
+}
+
+bool world_is_quiet;
+
+static void print_lines(void)
+{
+    if (world_is_quiet) {
+        return;
+    }
+    for (int i = w.lines > LINES ? w.lines - LINES : 0; i < w.lines; i++) {
+        puts(w.line[i % LINES]);
+    }
+}
+
+void world_fail(const char *format, ...)
+{
+    va_list args;
+
+    print_lines();
+    printf("seed %llu: ", (unsigned long long)w.program->seed);
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    putchar('\n');
+    fflush(stdout);
+    _exit(1);
+}
+
+static void to_scheduler(void)
+{
+    struct rank *rank = &w.rank[w.self];
+    int error = errno;
+
+    rank->branches += (uint64_t)(given - budget);
+    w.now += (uint64_t)(given - budget) / (uint64_t)w.program->ranks;
+    given = budget = 0;
+    swapcontext(&rank->context, &w.scheduler);
+    errno = error; /* the thread's, and so all ranks' */
+}
+
+void world_idle(void)
+{
+    if (w.self >= 0) {
+        w.calm++;
+        to_scheduler();
+    }
+}
+
+void world_moved(void)
+{
+    w.calm = 0;
+    w.step = us / 4;
+}
+
+void world_did(void)
+{
+    world_moved();
+    w.did_at = w.now;
+}
+
+void world_sleep(uint64_t ns)
+{
+    if (w.self >= 0) {
+        w.rank[w.self].wakes = w.now + ns;
+        w.rank[w.self].awake = w.rank[w.self].state;
+        w.rank[w.self].state = ASLEEP;
+        to_scheduler();
+    }
+}
+
+void world_kill(int rank)
+{
+    bool is_self = rank == w.self;
+
+    world_say("rank %d is killed", rank);
+    w.rank[rank].state = DEAD;
+    w.has_faults = true;
+    w.kernel->rank_died(rank);
+    world_did();
+    if (is_self) {
+        to_scheduler();
+    }
+}
+
+void world_give_up(const char *file, int line)
+{
+    if (!w.has_faults) {
+        world_fail("%s:%d: claims what is not so on rank %d", file, line, w.self);
+    }
+    world_say("aborts at %s:%d", file, line);
+    world_kill(w.self);
+}
+
+static void act_at_branch(struct rank *rank)
+{
+    for (int i = 0; i < w.program->acts; i++) {
+        const struct program_act *act = &w.program->act[i];
+
+        if (act->is_dropped || act->rank != w.self || w.is_acted[i] || act->at > rank->branches ||
+            (act->fault != FAULT_RANK_DIES && act->fault != FAULT_RANK_STOPS)) {
+            continue;
+        }
+        w.is_acted[i] = true;
+        if (act->fault == FAULT_RANK_DIES) {
+            world_kill(w.self);
+        } else {
+            world_say("stopped for %.3f ms", (double)act->time / 1e6);
+            world_sleep(act->time);
+        }
+    }
+}
+
+/* Instrumented code calls it at each branch. */
+void __sanitizer_cov_trace_pc(void);
+void __sanitizer_cov_trace_pc(void)
+{
+    uintptr_t at = (uintptr_t)__builtin_return_address(0) - base;
+
+    if (w.self < 0) {
+        return;
+    }
+    if (at < WORLD_TAKEN) {
+        world_taken[at] = 1;
+    }
+    if (--budget <= 0) {
+        struct rank *rank = &w.rank[w.self];
+
+        rank->branches += (uint64_t)(given - budget);
+        w.now += (uint64_t)(given - budget) / (uint64_t)w.program->ranks;
+        given = budget = 0;
+        act_at_branch(rank);
+        to_scheduler();
+    }
+}
+
+bool world_strikes(enum program_fault fault)
+{
+    struct rank *rank = w.self < 0 ? NULL : &w.rank[w.self];
+    uint64_t *count;
+
+    if (rank == NULL) {
+        return false;
+    }
+    count = fault == FAULT_NO_MEMORY ? &rank->allocations
+            : fault == FAULT_NO_ROOM ? &rank->rooms
+                                     : &rank->copies;
+    ++*count;
+    for (int i = 0; i < w.program->acts; i++) {
+        const struct program_act *act = &w.program->act[i];
+
+        if (!act->is_dropped && act->fault == fault && act->rank == w.self && *count >= act->at &&
+            *count < act->at + act->count) {
+            if (fault != FAULT_NO_COPY) {
+                world_say("%s", fault == FAULT_NO_MEMORY ? "no memory" : "no room");
+                w.has_faults = true;
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
+void world_explain(int item, int status, int peer)
+{
+    world_say("item %d failed with rank %d: %s", item, peer, strerror(-status));
+    if (!w.has_faults) {
+        world_fail("item %d failed on rank %d with rank %d (%s), and nothing was done", item,
+                   w.self, peer, strerror(-status));
+    }
+}
+
+/* All that are not dead. Those who wait go on with their nets, as in MPI's own barriers. */
+void world_barrier(void (*poll)(void *context), void *context)
+{
+    uint64_t gate = w.gate;
+
+    w.rank[w.self].state = AT_BARRIER;
+    while (w.gate == gate) {
+        int missing = 0;
+
+        for (int i = 0; i < w.program->ranks; i++) {
+            missing +=
+                w.rank[i].state == READY || (w.rank[i].state == ASLEEP && w.rank[i].awake == READY);
+        }
+        if (missing == 0) {
+            w.gate++;
+            world_did();
+            for (int i = 0; i < w.program->ranks; i++) {
+                if (w.rank[i].state == AT_BARRIER) {
+                    w.rank[i].state = READY;
+                }
+                w.rank[i].awake = READY;
+            }
+            return;
+        }
+        if (poll != NULL) {
+            poll(context);
+        }
+        world_idle();
+    }
+}
+
+static void start(void)
+{
+    struct rank *rank = &w.rank[w.self];
+
+    rank->main(w.self);
+    rank->state = ENDED;
+    world_did();
+    to_scheduler();
+}
+
+/* Until the branch at which something is to happen to the rank, and no longer than is drawn: mostly short turns, some
+   of a few branches, some long ones. */
+static int64_t turn_of(const struct rank *rank)
+{
+    static const uint64_t most[] = {8, 100, 2000, 30000};
+    uint64_t turn = 1 + below(most[below(4)]);
+
+    for (int i = 0; i < w.program->acts; i++) {
+        const struct program_act *act = &w.program->act[i];
+
+        if (&w.rank[act->rank] == rank && !act->is_dropped &&
+            (act->fault == FAULT_RANK_DIES || act->fault == FAULT_RANK_STOPS) &&
+            act->at > rank->branches && act->at - rank->branches < turn) {
+            turn = act->at - rank->branches;
+        }
+    }
+    return (int64_t)turn;
+}
+
+static void run(int self)
+{
+    w.self = self;
+    base = (uintptr_t)w.rank[self].base;
+    given = budget = turn_of(&w.rank[self]);
+    swapcontext(&w.scheduler, &w.rank[self].context);
+    w.self = -1;
+}
+
+static void adapters_act(void)
+{
+    if (w.now >= w.faults_at) {
+        w.faults_at = control_act();
+    }
+}
+
+/* The clock goes on when nobody has anything to do: first a little, then in longer and longer steps. */
+static void let_time_pass(uint64_t earliest, bool is_alone)
+{
+    uint64_t until = w.now + w.step;
+
+    w.step = w.step < 5 * ms ? w.step * 2 : 5 * ms;
+    if (is_alone && earliest != UINT64_MAX && earliest > until) {
+        until = earliest;
+    }
+    w.now = earliest < until && earliest > w.now ? earliest : until;
+    w.calm = 0;
+    if (w.now - w.did_at > longest) {
+        for (int i = 0; i < w.program->ranks; i++) {
+            say_where(i);
+        }
+        world_fail("nothing has happened for %llu s", (unsigned long long)(longest / second));
+    }
+}
+
+/* False: all have ended. */
+static bool turn(void)
+{
+    int ready[PROGRAM_RANKS], count = 0, asleep = 0;
+    uint64_t earliest = UINT64_MAX;
+
+    for (int i = 0; i < w.program->ranks; i++) {
+        struct rank *rank = &w.rank[i];
+
+        if (rank->state == ASLEEP && rank->wakes <= w.now) {
+            rank->state = rank->awake;
+            w.calm = 0;
+        }
+        if (rank->state == ASLEEP) {
+            asleep++;
+            earliest = rank->wakes < earliest ? rank->wakes : earliest;
+        }
+        if (rank->state == READY || rank->state == AT_BARRIER) {
+            ready[count++] = i;
+        }
+    }
+    adapters_act();
+    if (count > 0 && w.calm < (uint32_t)(CALM * count)) {
+        run(ready[below((uint64_t)count)]);
+    } else if (count > 0 || asleep > 0) {
+        let_time_pass(earliest, count == 0);
+    }
+    return count > 0 || asleep > 0;
+}
+
+static void make_rank(int i, void *copy)
+{
+    struct rank *rank = &w.rank[i];
+    Dl_info info;
+
+    rank->main = (world_rank_main *)(uintptr_t)dlsym(copy, "replay_rank");
+    if (rank->main == NULL || dladdr((void *)(uintptr_t)rank->main, &info) == 0) {
+        world_fail("rank.so: %s", dlerror());
+    }
+    rank->base = info.dli_fbase;
+    getcontext(&rank->context);
+    rank->context.uc_stack.ss_sp = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    rank->context.uc_stack.ss_size = STACK;
+    makecontext(&rank->context, start, 0);
+}
+
+static void crashed(int sig, siginfo_t *info, void *context)
+{
+    const ucontext_t *at = context;
+    const void *code = (const void *)(uintptr_t)at->uc_mcontext.gregs[REG_RIP];
+
+    (void)info;
+    world_fail("signal %d (%s) in rank %d at %#zx of rank.so", sig, strsignal(sig), w.self,
+               w.self < 0 ? 0 : world_place(w.self, code));
+}
+
+static void watch(void)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+    static char stack[65536];
+    struct sigaction action = {.sa_sigaction = crashed,
+                               .sa_flags = SA_ONSTACK | SA_RESETHAND | SA_SIGINFO};
+    stack_t other = {.ss_sp = stack, .ss_size = sizeof(stack)};
+
+    sigaltstack(&other, NULL);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        sigaction(signals[i], &action, NULL);
+    }
+}
+
+/* What a rank leaves when it ends by itself: nothing. */
+static void look_for_leaks(void *const copies[])
+{
+    for (int i = 0; i < w.program->ranks; i++) {
+        if (w.rank[i].state != ENDED) {
+            continue;
+        }
+        w.self = i;
+        given = budget = INT64_MAX; /* nobody else goes on any more */
+        dlclose(copies[i]);
+        w.self = -1;
+        if (w.kernel->leaks(i) != 0) {
+            world_fail("rank %d has left memory or open files", i);
+        }
+    }
+}
+
+void world_run(const struct program *program, void *const copies[],
+               const struct world_kernel *kernel, const char *folder)
+{
+    w.program = program;
+    w.self = -1;
+    w.random = program->seed ^ 0x5851f42d4c957f2d;
+    w.did_at = w.now;
+    w.step = us / 4;
+    w.kernel = kernel;
+    kernel->begin(folder, program->seed);
+    watch();
+    for (int i = 0; i < program->acts; i++) {
+        const struct program_act *act = &program->act[i];
+
+        w.has_faults |=
+            !act->is_dropped && (act->fault == FAULT_OF_ADAPTER ||
+                                 (act->fault == FAULT_RANK_STOPS && act->time > long_stop));
+    }
+    for (int i = 0; i < program->ranks; i++) {
+        make_rank(i, copies[i]);
+    }
+    while (turn()) {
+    }
+    look_for_leaks(copies);
+    print_lines();
+    mix(w.now);
+    for (int i = 0; i < program->ranks; i++) {
+        mix(w.rank[i].branches);
+    }
+}

@@ -1,0 +1,373 @@
+/*
+ * The kernel, as the ranks see it: rank.so and the software HCA's front are linked with
+ * -Wl,--wrap for each of these. What has no place in one process is kept here (who holds which
+ * record lock, which descriptors go with a rank that dies); the rest is the real call.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "wrap.h"
+#include "world.h"
+
+int __real_kill(pid_t pid, int sig);
+pid_t __real_getpid(void);
+int __real_open(const char *path, int flags, ...);
+int __real_openat(int at, const char *path, int flags, ...);
+int __real_socket(int domain, int type, int protocol);
+int __real_close(int fd);
+void *__real_fdopendir(int fd);
+int __real_fcntl(int fd, int command, ...);
+int __real_posix_fallocate(int fd, off_t offset, off_t length);
+int __real_statvfs(const char *path, struct statvfs *fs);
+int __real_fstatvfs(int fd, struct statvfs *fs);
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
+                                const struct iovec *there, unsigned long m, unsigned long flags);
+ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
+                                 const struct iovec *there, unsigned long m, unsigned long flags);
+char *__real_getenv(const char *name);
+
+enum { DESCRIPTORS = 4096, LOCKS = 256, FREE_MIB = 512 };
+
+static signed char owner[DESCRIPTORS]; /* rank + 1 */
+static struct record {
+    dev_t device;
+    ino_t file;
+    int rank; /* + 1; 0: free */
+} locks[LOCKS];
+
+static const char *folder;
+static uint64_t random_state;
+
+static void begin(const char *of_run, uint64_t seed)
+{
+    folder = of_run;
+    random_state = seed;
+}
+
+static int own(int fd)
+{
+    if (fd >= 0 && fd < DESCRIPTORS) {
+        owner[fd] = (signed char)(world_self() + 1);
+    }
+    return fd;
+}
+
+static void unlock_all(int rank, const struct stat *st)
+{
+    for (int i = 0; i < LOCKS; i++) {
+        if (locks[i].rank == rank + 1 &&
+            (st == NULL || (locks[i].device == st->st_dev && locks[i].file == st->st_ino))) {
+            locks[i].rank = 0;
+        }
+    }
+}
+
+static void rank_died(int rank)
+{
+    for (int fd = 0; fd < DESCRIPTORS; fd++) {
+        if (owner[fd] == rank + 1) {
+            __real_close(fd);
+            owner[fd] = 0;
+        }
+    }
+    unlock_all(rank, NULL);
+}
+
+/* Sockets are the adapter's alone, and one of them it keeps. */
+static int leaks(int rank)
+{
+    int count = memory_leaks(rank);
+
+    for (int fd = 0; fd < DESCRIPTORS; fd++) {
+        char path[64], file[128] = "";
+        struct stat st;
+
+        if (owner[fd] == rank + 1 && fstat(fd, &st) == 0 && !S_ISSOCK(st.st_mode)) {
+            snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+            (void)!readlink(path, file, sizeof(file) - 1);
+            world_say("rank %d has left %s open", rank, file);
+            count++;
+        }
+    }
+    return count;
+}
+
+const struct world_kernel wrap_kernel = {begin, rank_died, leaks};
+
+static bool is_virtual(pid_t pid)
+{
+    return pid >= WORLD_FIRST_PID && pid < WORLD_FIRST_PID + world_program()->ranks;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
+{
+    uint64_t now = world_now();
+
+    (void)clock;
+    *t = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
+    return 0;
+}
+
+pid_t __wrap_getpid(void)
+{
+    return world_self() < 0 ? __real_getpid() : WORLD_FIRST_PID + world_self();
+}
+
+int __wrap_kill(pid_t pid, int sig)
+{
+    if (!is_virtual(pid)) {
+        return __real_kill(pid, sig);
+    }
+    if (world_is_dead(pid - WORLD_FIRST_PID)) {
+        errno = ESRCH;
+        return -1;
+    }
+    if (sig != 0) {
+        world_kill(pid - WORLD_FIRST_PID);
+    }
+    return 0;
+}
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+    (void)left;
+    world_sleep((uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec);
+    return 0;
+}
+
+int __wrap_usleep(useconds_t us)
+{
+    world_sleep((uint64_t)us * 1000);
+    return 0;
+}
+
+int __wrap_sched_yield(void)
+{
+    world_idle();
+    return 0;
+}
+
+/* What is said of this process holds for each rank that lives. */
+static const char *path_of(const char *path)
+{
+    int pid;
+
+    if (sscanf(path, "/proc/%d/", &pid) != 1 || !is_virtual(pid)) {
+        return path;
+    }
+    return world_is_dead(pid - WORLD_FIRST_PID) ? "/proc/0/none" : "/proc/self/stat";
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+    va_list args;
+    mode_t mode;
+
+    va_start(args, flags);
+    mode = (flags & O_CREAT) != 0 ? va_arg(args, mode_t) : 0;
+    va_end(args);
+    return own(__real_open(path_of(path), flags, mode));
+}
+
+int __wrap_openat(int at, const char *path, int flags, ...)
+{
+    va_list args;
+    mode_t mode;
+
+    va_start(args, flags);
+    mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(args, mode_t) : 0;
+    va_end(args);
+    return own(__real_openat(at, path, flags, mode));
+}
+
+int __wrap_socket(int domain, int type, int protocol)
+{
+    return own(__real_socket(domain, type, protocol));
+}
+
+int __wrap_close(int fd)
+{
+    struct stat st;
+
+    if (world_self() >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        unlock_all(world_self(), &st);
+    }
+    if (fd >= 0 && fd < DESCRIPTORS) {
+        owner[fd] = 0;
+    }
+    return __real_close(fd);
+}
+
+/* closedir() closes a descriptor that openat() has given. */
+void *__wrap_fdopendir(int fd)
+{
+    if (fd >= 0 && fd < DESCRIPTORS) {
+        owner[fd] = 0;
+    }
+    return __real_fdopendir(fd);
+}
+
+static struct record *record_of(const struct stat *st)
+{
+    for (int i = 0; i < LOCKS; i++) {
+        if (locks[i].rank != 0 && locks[i].device == st->st_dev && locks[i].file == st->st_ino) {
+            return &locks[i];
+        }
+    }
+    return NULL;
+}
+
+static int take_lock(const struct stat *st)
+{
+    for (int i = 0; i < LOCKS; i++) {
+        if (locks[i].rank == 0) {
+            locks[i] = (struct record){st->st_dev, st->st_ino, world_self() + 1};
+            return 0;
+        }
+    }
+    errno = ENOLCK;
+    return -1;
+}
+
+/* Record locks belong to a process, and here all ranks are one. */
+int __wrap_fcntl(int fd, int command, ...)
+{
+    va_list args;
+    void *argument;
+    struct flock *lock;
+    const struct record *held;
+    struct stat st;
+
+    va_start(args, command);
+    argument = va_arg(args, void *);
+    va_end(args);
+    if ((command != F_GETLK && command != F_SETLK) || world_self() < 0) {
+        return __real_fcntl(fd, command, argument);
+    }
+    if (fstat(fd, &st) != 0) {
+        return -1;
+    }
+    lock = argument;
+    held = record_of(&st);
+    if (command == F_SETLK) {
+        return take_lock(&st);
+    }
+    lock->l_type = held == NULL || held->rank == world_self() + 1 ? F_UNLCK : F_WRLCK;
+    return 0;
+}
+
+ssize_t __wrap_getrandom(void *buffer, size_t length, unsigned flags)
+{
+    (void)flags;
+    for (size_t i = 0; i < length; i++) {
+        ((uint8_t *)buffer)[i] = (uint8_t)program_random(&random_state);
+    }
+    return (ssize_t)length;
+}
+
+int __wrap_posix_fallocate(int fd, off_t offset, off_t length)
+{
+    return world_strikes(FAULT_NO_ROOM) ? ENOSPC : __real_posix_fallocate(fd, offset, length);
+}
+
+static int fixed_space(int rc, struct statvfs *fs)
+{
+    fs->f_frsize = fs->f_bsize = 4096;
+    fs->f_blocks = fs->f_bavail = fs->f_bfree = (uint64_t)FREE_MIB << 8;
+    return rc;
+}
+
+int __wrap_statvfs(const char *path, struct statvfs *fs)
+{
+    return fixed_space(__real_statvfs(path, fs), fs);
+}
+
+int __wrap_fstatvfs(int fd, struct statvfs *fs)
+{
+    return fixed_space(__real_fstatvfs(fd, fs), fs);
+}
+
+/* True: the process is there. */
+static bool may_touch(pid_t pid)
+{
+    if (!is_virtual(pid) || world_is_dead(pid - WORLD_FIRST_PID)) {
+        errno = ESRCH;
+        return false;
+    }
+    return true;
+}
+
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
+                                const struct iovec *there, unsigned long m, unsigned long flags)
+{
+    world_moved();
+    return may_touch(pid) ? __real_process_vm_readv(__real_getpid(), here, n, there, m, flags) : -1;
+}
+
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
+                                 const struct iovec *there, unsigned long m, unsigned long flags)
+{
+    world_moved();
+    return may_touch(pid) ? __real_process_vm_writev(__real_getpid(), here, n, there, m, flags)
+                          : -1;
+}
+
+/* The product's own copies (build.mk names them so), which a kernel may refuse; the software HCA's
+   stand for the adapter. */
+ssize_t replay_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
+                        const struct iovec *there, unsigned long m, unsigned long flags)
+{
+    if (world_strikes(FAULT_NO_COPY)) {
+        errno = EPERM;
+        return -1;
+    }
+    return may_touch(pid) ? __real_process_vm_readv(__real_getpid(), here, n, there, m, flags) : -1;
+}
+
+ssize_t replay_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
+                         const struct iovec *there, unsigned long m, unsigned long flags)
+{
+    if (world_strikes(FAULT_NO_COPY)) {
+        errno = EPERM;
+        return -1;
+    }
+    return may_touch(pid) ? __real_process_vm_writev(__real_getpid(), here, n, there, m, flags)
+                          : -1;
+}
+
+char *__wrap_getenv(const char *name)
+{
+    static char text[32];
+
+    if (world_self() < 0) {
+        return __real_getenv(name);
+    }
+    if (strcmp(name, "SOFTHCA_DIR") == 0) {
+        return (char *)(uintptr_t)folder;
+    }
+    if (strcmp(name, "OMPI_COMM_WORLD_RANK") == 0 || strcmp(name, "OMPI_COMM_WORLD_SIZE") == 0) {
+        snprintf(text, sizeof(text), "%d",
+                 strcmp(name, "OMPI_COMM_WORLD_RANK") == 0 ? world_self() : world_program()->ranks);
+        return text;
+    }
+    return NULL;
+}
+
+/* The timer thread of the software HCA: its adapter goes on when its process calls it, or a peer does. */
+int replay_no_thread(void *thread, const void *attributes, void *(*run)(void *), void *argument)
+{
+    (void)thread, (void)attributes, (void)run, (void)argument;
+    return EAGAIN;
+}

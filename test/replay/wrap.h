@@ -1,0 +1,12 @@
+#ifndef IBSHIFT_REPLAY_WRAP_H
+#define IBSHIFT_REPLAY_WRAP_H
+
+#include "world.h"
+
+/* The kernel that ranks see. */
+extern const struct world_kernel wrap_kernel;
+
+/* Of memory.c: blocks that a rank has not freed, each said. */
+int memory_leaks(int rank);
+
+#endif
