@@ -27,9 +27,7 @@ void fabric_must(const struct cli_args *args, int rc, const struct ibshift_error
 
 void fabric_args_warn(const struct cli_args *args, const struct ibshift_warnings *warnings)
 {
-    const size_t most = sizeof(warnings->text) / sizeof(warnings->text[0]);
-
-    for (unsigned i = 0; i < warnings->count && i < most; i++) {
+    for (unsigned i = 0; i < ibshift_warnings_kept(warnings); i++) {
         fprintf(stderr, "ibshift %s: warning: %s\n", args->command, warnings->text[i]);
     }
 }

@@ -142,16 +142,10 @@ int ibshift_fabric_set_port_guid(struct ibshift_fabric *f, uint32_t port, uint64
 
 /* What is derived when the last node, link or LID is in. */
 
-static void count_kinds(struct ibshift_fabric *f)
+static bool is_host(const struct ibshift_fabric *f, uint32_t port)
 {
-    f->host_count = f->switch_count = 0;
-    for (uint32_t n = 0; n < f->node_count; n++) {
-        f->switch_count += f->nodes[n].kind == IBSHIFT_NODE_SWITCH;
-    }
-    for (uint32_t p = 0; p < f->port_count; p++) {
-        f->host_count += f->nodes[f->ports[p].node].kind == IBSHIFT_NODE_HCA &&
-                         f->ports[p].peer != IBSHIFT_NO_PORT;
-    }
+    return f->nodes[f->ports[port].node].kind == IBSHIFT_NODE_HCA &&
+           f->ports[port].peer != IBSHIFT_NO_PORT;
 }
 
 static void list_hosts(struct ibshift_fabric *f)
@@ -166,16 +160,16 @@ static void list_hosts(struct ibshift_fabric *f)
             f->switches[switches++] = n;
         }
         for (uint32_t p = node->first_port; p < node->first_port + node->port_count; p++) {
-            if (node->kind == IBSHIFT_NODE_HCA && f->ports[p].peer != IBSHIFT_NO_PORT) {
+            if (is_host(f, p)) {
                 f->hosts[hosts++] = p;
             }
         }
     }
 }
 
-/* owner[lid] = node + 1. */
-static int claim_lids(const struct ibshift_fabric *f, uint32_t *owner, uint32_t node, unsigned lid,
-                      unsigned lmc, struct ibshift_error *err)
+/* owner[lid] = node + 1; port: of an HCA, or IBSHIFT_NO_PORT. */
+static int claim_lids(struct ibshift_fabric *f, uint32_t *owner, uint32_t node, uint32_t port,
+                      unsigned lid, unsigned lmc, struct ibshift_error *err)
 {
     for (unsigned i = lid; lid != 0 && i < lid + (1u << lmc); i++) {
         if (owner[i] != 0) {
@@ -183,55 +177,42 @@ static int claim_lids(const struct ibshift_fabric *f, uint32_t *owner, uint32_t 
                                 ibshift_node_name(f, owner[i] - 1), ibshift_node_name(f, node));
         }
         owner[i] = node + 1;
+        f->lid_port[i] = port;
     }
     return 0;
 }
 
-static int check_lids(const struct ibshift_fabric *f, struct ibshift_error *err)
+int ibshift_fabric_index(struct ibshift_fabric *f, struct ibshift_error *err)
 {
     uint32_t *owner = calloc(IBSHIFT_LID_MAX + 1, sizeof(*owner));
-    int rc = owner == NULL ? ibshift_fail(err, -ENOMEM, "no memory for the LIDs") : 0;
+    int rc = 0;
 
+    free(f->lid_port);
+    f->lid_port = malloc((IBSHIFT_LID_MAX + 1) * sizeof(*f->lid_port));
+    if (owner == NULL || f->lid_port == NULL) {
+        free(owner);
+        return ibshift_fail(err, -ENOMEM, "no memory for the LIDs");
+    }
+    memset(f->lid_port, 0xff, (IBSHIFT_LID_MAX + 1) * sizeof(*f->lid_port));
     for (uint32_t n = 0; rc == 0 && n < f->node_count; n++) {
-        rc = claim_lids(f, owner, n, f->nodes[n].lid, f->nodes[n].lmc, err);
+        rc = claim_lids(f, owner, n, IBSHIFT_NO_PORT, f->nodes[n].lid, f->nodes[n].lmc, err);
     }
     for (uint32_t p = 0; rc == 0 && p < f->port_count; p++) {
-        rc = claim_lids(f, owner, f->ports[p].node, f->ports[p].lid, f->ports[p].lmc, err);
+        rc = claim_lids(f, owner, f->ports[p].node, p, f->ports[p].lid, f->ports[p].lmc, err);
     }
     free(owner);
     return rc;
 }
 
-static void index_lids(struct ibshift_fabric *f)
-{
-    memset(f->lid_port, 0xff, (IBSHIFT_LID_MAX + 1) * sizeof(*f->lid_port));
-    for (uint32_t p = 0; p < f->port_count; p++) {
-        const struct ibshift_port *port = &f->ports[p];
-
-        for (unsigned i = 0; port->lid != 0 && i < 1u << port->lmc; i++) {
-            f->lid_port[port->lid + i] = p;
-        }
-    }
-}
-
-int ibshift_fabric_index(struct ibshift_fabric *f, struct ibshift_error *err)
-{
-    int rc = check_lids(f, err);
-
-    free(f->lid_port);
-    f->lid_port = rc == 0 ? malloc((IBSHIFT_LID_MAX + 1) * sizeof(*f->lid_port)) : NULL;
-    if (rc == 0 && f->lid_port == NULL) {
-        rc = ibshift_fail(err, -ENOMEM, "no memory for the LIDs");
-    }
-    if (rc == 0) {
-        index_lids(f);
-    }
-    return rc;
-}
-
 int ibshift_fabric_finish(struct ibshift_fabric *f, struct ibshift_error *err)
 {
-    count_kinds(f);
+    f->host_count = f->switch_count = 0;
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        f->switch_count += ibshift_node_is_switch(f, n);
+    }
+    for (uint32_t p = 0; p < f->port_count; p++) {
+        f->host_count += is_host(f, p);
+    }
     if (f->switch_count > IBSHIFT_LID_MAX || f->host_count > IBSHIFT_LID_MAX) {
         return ibshift_fail(err, -E2BIG, "%u switches, %u hosts: a subnet has at most %u LIDs",
                             f->switch_count, f->host_count, IBSHIFT_LID_MAX);

@@ -386,52 +386,11 @@ int ibshift_alltoall_bound(const struct ibshift_paths *p, uint32_t ranks, const 
     return 0;
 }
 
-struct visitor {
-    const struct ibshift_alg *alg;
-    const struct ibshift_plan *plan;
-    const uint32_t *member_of;
-    uint32_t stages; /* highest tag + 1 */
-    size_t count;
-    size_t *at; /* stage -> next free place; NULL: only count */
-    struct ibshift_flow *flows;
+/* A message of a plan, on its way to its stage. */
+struct tagged {
+    struct ibshift_flow flow;
+    uint32_t stage;
 };
-
-static int visit_send(struct visitor *v, uint32_t rank, const struct ibshift_step *step)
-{
-    if (v->at == NULL) {
-        v->stages = step->tag >= v->stages ? step->tag + 1 : v->stages;
-        return ++v->count > IBSHIFT_PLAN_FLOWS || v->stages > IBSHIFT_PLAN_FLOWS ? -E2BIG : 0;
-    }
-    if (v->flows != NULL) {
-        v->flows[v->at[step->tag]] =
-            (struct ibshift_flow){v->member_of[rank], v->member_of[step->peer], 0};
-    }
-    v->at[step->tag]++;
-    return 0;
-}
-
-static int visit_sends(struct visitor *v)
-{
-    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
-
-    for (uint32_t rank = 0; rank < v->plan->ranks; rank++) {
-        uint32_t rounds = v->alg->rounds(v->plan, rank);
-
-        for (uint32_t round = 0; round < rounds; round++) {
-            uint32_t count = v->alg->emit(v->plan, rank, round, steps);
-
-            for (uint32_t i = 0; i < count; i++) {
-                int status =
-                    steps[i].kind == IBSHIFT_STEP_SEND ? visit_send(v, rank, &steps[i]) : 0;
-
-                if (status != 0) {
-                    return status;
-                }
-            }
-        }
-    }
-    return 0;
-}
 
 static uint32_t listed_flows(const struct ibshift_stage_source *source, uint32_t stage,
                              struct ibshift_flow *flows)
@@ -442,48 +401,81 @@ static uint32_t listed_flows(const struct ibshift_stage_source *source, uint32_t
     return (uint32_t)count;
 }
 
-/* at[] holds the number of sends of each stage; it becomes their places. Returns the most. */
-static uint32_t set_places(const struct visitor *v, size_t *start)
+/* All sends of the plan, rank after rank. */
+static int list_sends(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                      const uint32_t *member_of, struct tagged **sends, uint32_t *count)
 {
-    size_t most = 0;
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
 
-    start[0] = 0;
-    for (uint32_t s = 0; s < v->stages; s++) {
-        most = v->at[s] > most ? v->at[s] : most;
-        start[s + 1] = start[s] + v->at[s];
-        v->at[s] = start[s];
+    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
+        uint32_t rounds = alg->rounds(plan, rank);
+
+        for (uint32_t round = 0; round < rounds; round++) {
+            uint32_t emitted = alg->emit(plan, rank, round, steps);
+
+            for (uint32_t i = 0; i < emitted; i++) {
+                struct tagged *send;
+
+                if (steps[i].kind != IBSHIFT_STEP_SEND) {
+                    continue;
+                }
+                if (*count >= IBSHIFT_PLAN_FLOWS || steps[i].tag >= IBSHIFT_PLAN_FLOWS) {
+                    return -E2BIG;
+                }
+                send = ibshift_room(sends, *count, 1, sizeof(*send));
+                if (send == NULL) {
+                    return -ENOMEM;
+                }
+                *send =
+                    (struct tagged){{member_of[rank], member_of[steps[i].peer], 0}, steps[i].tag};
+                ++*count;
+            }
+        }
     }
-    return (uint32_t)most;
+    return 0;
 }
 
 int ibshift_plan_flows_open(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                             const uint32_t *member_of, struct ibshift_plan_flows *result)
 {
-    struct visitor v = {.alg = alg, .plan = plan, .member_of = member_of};
-    int status = visit_sends(&v);
+    struct tagged *sends = NULL;
+    uint32_t count = 0, stages = 0, most = 0;
+    int status = list_sends(alg, plan, member_of, &sends, &count);
+    size_t *start;
 
+    for (uint32_t i = 0; i < count; i++) {
+        stages = sends[i].stage >= stages ? sends[i].stage + 1 : stages;
+    }
+    *result = (struct ibshift_plan_flows){.flows = malloc((count + 1) * sizeof(*result->flows)),
+                                          .start = calloc((size_t)stages + 2, sizeof(size_t))};
+    if (status == 0 && (result->flows == NULL || result->start == NULL)) {
+        status = -ENOMEM;
+    }
     if (status != 0) {
+        ibshift_plan_flows_close(result);
+        free(sends);
         return status;
     }
-    *result = (struct ibshift_plan_flows){.flows = malloc((v.count + 1) * sizeof(*result->flows)),
-                                          .start = calloc((size_t)v.stages + 1, sizeof(size_t))};
-    v.at = calloc((size_t)v.stages + 1, sizeof(*v.at));
-    if (result->flows == NULL || result->start == NULL || v.at == NULL) {
-        ibshift_plan_flows_close(result);
-        free(v.at);
-        return -ENOMEM;
+    /* start[s + 1] is where the next flow of stage s goes; in the end, where those of s + 1 begin. */
+    start = result->start;
+    for (uint32_t i = 0; i < count; i++) {
+        start[sends[i].stage + 2]++;
     }
-    visit_sends(&v);
-    result->source = (struct ibshift_stage_source){.stages = v.stages,
-                                                   .most = set_places(&v, result->start),
+    for (uint32_t s = 0; s < stages; s++) {
+        most = start[s + 2] > most ? (uint32_t)start[s + 2] : most;
+        start[s + 2] += start[s + 1];
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        result->flows[start[sends[i].stage + 1]++] = sends[i].flow;
+    }
+    free(sends);
+    result->source = (struct ibshift_stage_source){.stages = stages,
+                                                   .most = most,
                                                    .flows = listed_flows,
                                                    .listed = result->flows,
                                                    .start = result->start,
                                                    .member_of = member_of,
                                                    .ranks = plan->ranks};
-    v.flows = result->flows;
-    visit_sends(&v);
-    free(v.at);
     return 0;
 }
 

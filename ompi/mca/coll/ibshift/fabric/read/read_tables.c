@@ -18,12 +18,14 @@ struct tables {
     unsigned last;      /* LID of the last row */
     unsigned cut_off;   /* tables whose last LID, a multiple of 64, is missing */
     unsigned cut_lid;
-    uint32_t owners;              /* LIDs whose port is said */
-    uint32_t errors;              /* a tool's messages of tables that it could not read */
-    uint32_t gone, moved, argued; /* LIDs of ports that are not there, or have another LID;
-                                     rows that name another port than the tables before */
-    char gone_one[64], moved_one[160], argued_one[160];
-    bool has_ends; /* tables end with a count: the last must, too */
+    uint32_t owners; /* LIDs whose port is said */
+    uint32_t errors; /* a tool's messages of tables that it could not read */
+    struct doubt {
+        uint32_t count;
+        char one[160];     /* the first */
+    } gone, moved, argued; /* LIDs of ports that are not there, or have another LID; rows that
+                              name another port than the tables before */
+    bool has_ends;         /* tables end with a count: the last must, too */
     /* A .far file: where in a switch's part we are, its groups of ports, rows that leave the choice. */
     enum { FAR_NOT, FAR_SWITCH, FAR_GROUPS, FAR_ROWS, FAR_PRIVATE } far;
     uint8_t *group_ports; /* [FAR_GROUPS_MOST]: ports of the group, 2 for more than one */
@@ -126,8 +128,8 @@ static void note_owner(struct tables *t, unsigned lid, const char *at)
     if (ibshift_scan(at, "%*portguid %x", &guid) == NULL || guid == 0) {
         return;
     }
-    if (t->owner[lid] != 0 && t->owner[lid] != guid && t->argued++ == 0) {
-        snprintf(t->argued_one, sizeof(t->argued_one),
+    if (t->owner[lid] != 0 && t->owner[lid] != guid && t->argued.count++ == 0) {
+        snprintf(t->argued.one, sizeof(t->argued.one),
                  "line %u: LID %u is port 0x%016" PRIx64 " here, 0x%016" PRIx64 " before",
                  t->lines->number, lid, guid, t->owner[lid]);
     }
@@ -334,10 +336,10 @@ static int assign_lids(struct tables *t, unsigned first, unsigned last, uint64_t
     unsigned known, lmc = 0;
 
     if (node == IBSHIFT_NO_NODE || (!is_switch && port == IBSHIFT_NO_PORT)) {
-        if (t->gone == 0) {
-            snprintf(t->gone_one, sizeof(t->gone_one), "LID %u is port 0x%016" PRIx64, first, guid);
+        if (t->gone.count == 0) {
+            snprintf(t->gone.one, sizeof(t->gone.one), "LID %u is port 0x%016" PRIx64, first, guid);
         }
-        t->gone += last - first + 1;
+        t->gone.count += last - first + 1;
         return 0;
     }
     known = is_switch ? f->nodes[node].lid : f->ports[port].lid;
@@ -351,12 +353,12 @@ static int assign_lids(struct tables *t, unsigned first, unsigned last, uint64_t
     if (first < known ||
         last >= known + (1u << (is_switch ? f->nodes[node].lmc : f->ports[port].lmc))) {
         if (first != known || is_switch) {
-            if (t->moved == 0) {
-                snprintf(t->moved_one, sizeof(t->moved_one),
+            if (t->moved.count == 0) {
+                snprintf(t->moved.one, sizeof(t->moved.one),
                          "'%.80s' has LID %u here, %u in the fabric", ibshift_node_name(f, node),
                          first, known);
             }
-            t->moved += last - first + 1;
+            t->moved.count += last - first + 1;
             return 0;
         }
         f->ports[port].lmc = (uint8_t)lmc; /* a source of the fabric that does not say the LMC */
@@ -365,31 +367,28 @@ static int assign_lids(struct tables *t, unsigned first, unsigned last, uint64_t
 }
 
 /* Differences of a few are those of a fabric in use: a host that started between two tools. */
-static int tell_or_refuse(struct tables *t, uint32_t count, const char *what, const char *one)
+static int tell_or_refuse(struct tables *t, const struct doubt *doubt, const char *what)
 {
-    if (count > t->owners / 10 + 1) {
+    if (doubt->count > t->owners / 10 + 1) {
         return ibshift_fail(t->lines->err, -ESTALE,
                             "%s: %s, and %u more of %u: tables of another fabric, or of another "
                             "day",
-                            t->lines->name, one, count - 1, t->owners);
+                            t->lines->name, doubt->one, doubt->count - 1, t->owners);
     }
-    if (count != 0) {
-        ibshift_warn(t->warnings, "%s: %s: %u (%s)", t->lines->name, what, count, one);
+    if (doubt->count != 0) {
+        ibshift_warn(t->warnings, "%s: %s: %u (%s)", t->lines->name, what, doubt->count,
+                     doubt->one);
     }
     return 0;
 }
 
 static int tell_ages(struct tables *t)
 {
-    int rc = tell_or_refuse(t, t->gone, "LIDs of ports that are not in the fabric, ignored",
-                            t->gone_one);
+    int rc = tell_or_refuse(t, &t->gone, "LIDs of ports that are not in the fabric, ignored");
 
-    rc = rc == 0 ? tell_or_refuse(t, t->moved, "LIDs of ports that have another one, ignored",
-                                  t->moved_one)
-                 : rc;
-    return rc == 0
-               ? tell_or_refuse(t, t->argued, "rows that other tables contradict", t->argued_one)
-               : rc;
+    rc =
+        rc == 0 ? tell_or_refuse(t, &t->moved, "LIDs of ports that have another one, ignored") : rc;
+    return rc == 0 ? tell_or_refuse(t, &t->argued, "rows that other tables contradict") : rc;
 }
 
 static int assign_owners(struct tables *t)
