@@ -174,6 +174,19 @@ static inline uint32_t ibshift_port_neighbour(const struct ibshift_fabric *f, ui
     return peer == IBSHIFT_NO_PORT ? IBSHIFT_NO_NODE : f->ports[peer].node;
 }
 
+/* How many adapters the node is cabled with. */
+static inline unsigned ibshift_node_hosts(const struct ibshift_fabric *f, uint32_t node)
+{
+    unsigned hosts = 0;
+
+    for (unsigned p = 1; p <= f->nodes[node].port_count; p++) {
+        uint32_t next = ibshift_port_neighbour(f, ibshift_node_port(f, node, p));
+
+        hosts += next != IBSHIFT_NO_NODE && f->nodes[next].kind == IBSHIFT_NODE_HCA;
+    }
+    return hosts;
+}
+
 static inline unsigned ibshift_host_lid(const struct ibshift_fabric *f, uint32_t host)
 {
     return f->ports[f->hosts[host]].lid;

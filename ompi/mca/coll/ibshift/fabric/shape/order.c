@@ -240,17 +240,3 @@ int ibshift_order_hosts(const struct ibshift_fabric *f, const struct ibshift_sha
     free(o.previous);
     return ok ? 0 : ibshift_fail(err, -ENOMEM, "no memory to order %u hosts", f->host_count);
 }
-
-int ibshift_order_routing(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
-                          uint32_t **order, struct ibshift_error *err)
-{
-    uint32_t count, hosts = 0;
-    int rc = ibshift_order_keepers(f, shape, order, &count, err);
-
-    for (uint32_t i = 0; rc == 0 && i < count; i++) {
-        if ((*order)[i] != IBSHIFT_NO_HOST) {
-            (*order)[hosts++] = (*order)[i];
-        }
-    }
-    return rc;
-}

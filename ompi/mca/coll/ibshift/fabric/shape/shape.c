@@ -17,18 +17,6 @@ void ibshift_shape_free(struct ibshift_shape *shape)
     memset(shape, 0, sizeof(*shape));
 }
 
-unsigned ibshift_shape_hosts_on(const struct ibshift_fabric *f, uint32_t node)
-{
-    unsigned hosts = 0;
-
-    for (unsigned p = 1; p <= f->nodes[node].port_count; p++) {
-        uint32_t next = ibshift_port_neighbour(f, ibshift_node_port(f, node, p));
-
-        hosts += next != IBSHIFT_NO_NODE && f->nodes[next].kind == IBSHIFT_NODE_HCA;
-    }
-    return hosts;
-}
-
 /* Distance from the nearest switch with at least `least` hosts, plus 1. */
 static void find_levels(const struct ibshift_fabric *f, unsigned least, uint8_t *level,
                         uint32_t *queue)
@@ -37,7 +25,7 @@ static void find_levels(const struct ibshift_fabric *f, unsigned least, uint8_t 
 
     memset(level, 0, f->node_count);
     for (uint32_t s = 0; s < f->switch_count; s++) {
-        if (ibshift_shape_hosts_on(f, f->switches[s]) >= least) {
+        if (ibshift_node_hosts(f, f->switches[s]) >= least) {
             level[f->switches[s]] = 1;
             queue[tail++] = f->switches[s];
         }
@@ -284,7 +272,7 @@ int ibshift_shape_find(const struct ibshift_fabric *f, struct ibshift_shape *sha
     int rc = 0;
 
     for (uint32_t s = 0; s < f->switch_count; s++) {
-        unsigned hosts = ibshift_shape_hosts_on(f, f->switches[s]);
+        unsigned hosts = ibshift_node_hosts(f, f->switches[s]);
 
         is_count[hosts] = true;
         most = hosts > most ? hosts : most;

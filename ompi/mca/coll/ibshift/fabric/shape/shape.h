@@ -59,7 +59,6 @@ void ibshift_shape_name(const struct ibshift_shape *shape, char *text, size_t si
 void ibshift_shape_tuple(const struct ibshift_shape *shape, const struct ibshift_fabric *f,
                          uint32_t node, char *text, size_t size);
 
-unsigned ibshift_shape_hosts_on(const struct ibshift_fabric *f, uint32_t node);
 /* What a fabric with levels and components has at each level, and where it differs; shape_measure.c. */
 int ibshift_shape_measure(const struct ibshift_fabric *f, struct ibshift_shape *shape,
                           struct ibshift_error *err);

@@ -210,7 +210,7 @@ static void count_hosts(const struct ibshift_fabric *f, struct ibshift_shape *t)
 
     for (uint32_t s = 0; s < f->switch_count; s++) {
         if (t->node_level[f->switches[s]] == 1) {
-            unsigned hosts = ibshift_shape_hosts_on(f, f->switches[s]);
+            unsigned hosts = ibshift_node_hosts(f, f->switches[s]);
 
             t->hosts_per_leaf = hosts > t->hosts_per_leaf ? hosts : t->hosts_per_leaf;
             on_leaves += hosts;
