@@ -19,6 +19,7 @@ static struct groups groups_of(const struct ibshift_fabric *f, const struct ibsh
     unsigned ports[IBSHIFT_PORT_MAX];
     struct groups g = {.odd = IBSHIFT_NO_NODE};
 
+    ports[0] = 0; /* where there are none */
     for (unsigned p = 1; p <= f->nodes[node].port_count; p++) {
         uint32_t next = ibshift_port_neighbour(f, ibshift_node_port(f, node, p));
         unsigned i = 0;
@@ -36,7 +37,7 @@ static struct groups groups_of(const struct ibshift_fabric *f, const struct ibsh
         }
         ports[i]++;
     }
-    g.ports = g.count > 0 ? ports[0] : 0;
+    g.ports = ports[0];
     for (unsigned i = 1; i < g.count; i++) {
         if (ports[i] != g.ports) {
             bool fewer = ports[i] < g.ports;
