@@ -90,10 +90,10 @@ void *__wrap_realloc(void *at, size_t size)
         forget(at);
     }
     moved = realloc(at, size);
-    return note(moved != NULL ? moved : at, size, __builtin_return_address(0)) == at &&
-                   moved == NULL
-               ? NULL
-               : moved;
+    if (moved == NULL) {
+        abort(); /* the machine's own memory is at its end */
+    }
+    return note(moved, size, __builtin_return_address(0));
 }
 
 int __wrap_posix_memalign(void **at, size_t alignment, size_t size)

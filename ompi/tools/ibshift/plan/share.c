@@ -33,7 +33,7 @@ int plan_args_order(struct plan_args *args)
 {
     uint32_t most = (uint32_t)strlen(args->order_text) + 1, ranks = args->plan.ranks;
     uint32_t slots = args->order.slots, *slot_of = calloc((size_t)most + ranks, sizeof(uint32_t));
-    uint32_t *rank_at = slot_of + ranks;
+    uint32_t *rank_at;
     char why[120];
     int count;
 
@@ -41,6 +41,7 @@ int plan_args_order(struct plan_args *args)
     if (slot_of == NULL) {
         return cli_error(args->command, "out of memory");
     }
+    rank_at = slot_of + ranks;
     count = parse_list(args->order_text, rank_at, most);
     if (count < 0 || (uint32_t)count % slots != 0) {
         return cli_error(args->command,

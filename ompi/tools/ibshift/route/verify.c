@@ -81,7 +81,9 @@ struct trips {
 static struct trips trips_of(const struct walker *w, uint32_t leaf, uint32_t goal)
 {
     const struct ibshift_fabric *f = w->r->fabric;
-    uint32_t behind = f->ports[f->ports[goal].peer].node, sw = f->nodes[behind].switch_index;
+    uint32_t peer = f->ports[goal].peer; /* none: its cable is gone */
+    uint32_t behind = peer == IBSHIFT_NO_PORT ? IBSHIFT_NO_PORT : f->ports[peer].node;
+    uint32_t sw = peer == IBSHIFT_NO_PORT ? IBSHIFT_NO_SWITCH : f->nodes[behind].switch_index;
     bool is_here = behind == f->switches[leaf];
     bool is_host = f->nodes[f->ports[goal].node].kind == IBSHIFT_NODE_HCA;
     bool is_on_switch = sw != IBSHIFT_NO_SWITCH;
