@@ -167,6 +167,7 @@ int fabric_sl2vl_load(const char *path, const struct ibshift_fabric *f, struct f
         .lines = ibshift_lines_open(path, err), .f = f, .t = t, .sw = IBSHIFT_NO_SWITCH};
     int rc = -EIO;
 
+    *t = (struct fabric_sl2vl){.vl = NULL};
     if (r.lines != NULL) {
         fabric_sl2vl_new(f, t);
         rc = read_all(&r, vls, err);
