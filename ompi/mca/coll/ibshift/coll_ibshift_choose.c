@@ -211,7 +211,7 @@ static void explain(const mca_coll_ibshift_module_t *module, const struct ompi_c
     fprintf(stderr, "%s\n", line.text);
 }
 
-/* Once for each collective: a parameter's algorithm cannot do what it was asked for. */
+/* Once for each collective: the algorithm of a parameter, or of a rule, cannot do what it was asked for. */
 static void tell_unfit(const struct ompi_communicator_t *comm, const struct ibshift_job *job,
                        const struct ibshift_question *question, const struct ibshift_alg *wished)
 {

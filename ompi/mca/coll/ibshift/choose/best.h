@@ -60,7 +60,7 @@ struct ibshift_question {
     const struct ibshift_model *near;  /* between ranks of the plan's nodes; NULL: as model */
     const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
     bool grants_anew;                  /* as in price.h */
-    struct ibshift_wish wish;          /* the user's */
+    struct ibshift_wish wish;          /* the user's, or a rule's */
     const struct ibshift_rules *rules; /* NULL: there are none */
     struct ibshift_price_space *space; /* the search makes it */
     bool is_brief; /* nobody reads second and other, so no dear plan is priced to its end */

@@ -1,7 +1,7 @@
 /*
- * The one way from a call to a plan: ibshift_choose(). What the user names is taken, else what a rule says, else what was kept,
- * else the cheapest of the candidates under the model. The component runs what is found here, and `ibshift plan compare` prices the
- * same candidates.
+ * The one way from a call to a plan: ibshift_choose(). The wish is what the user names, else what a rule says. Then comes what was
+ * kept for the same question and wish, else the wish if it fits, else the cheapest of the candidates under the model. The component
+ * runs what is found here, and `ibshift plan compare` prices the same candidates.
  */
 #ifndef IBSHIFT_CHOOSE_CHOOSE_H
 #define IBSHIFT_CHOOSE_CHOOSE_H

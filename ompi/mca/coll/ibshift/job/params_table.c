@@ -47,7 +47,8 @@ static const struct ibshift_param table[] = {
              "of different hosts do"},
     {PARAM(SIZE, eager_limit), .initial = 16384, .min = 64, .max = 65536, .level = 5,
      .all_ranks = true,
-     .help = "Longest message in bytes that is sent without waiting for the receiver's grant"},
+     .help = "Longest message in bytes that is sent to another host without waiting for the "
+             "receiver's grant. Within a host it is measured"},
     {PARAM(INT, deadline), .initial = 3600, .min = 0, .max = 86400, .level = 1,
      .help = "Seconds without a message after which a collective fails, counted while it is waited "
              "for. Dead peers and broken links are found within seconds by themselves; this is for "

@@ -5,8 +5,10 @@
  * The net of one host: messages between its processes through shared memory.
  *
  * Short messages go into the receiver's box: up to 40 bytes in a cell, longer ones in parts through
- * the box's ring. Long ones wait for the receiver's grant, and then the kernel copies them straight
- * into its buffer (process_vm_writev), or, where it does not let us, they go through the ring.
+ * the box's ring. Long ones are offered, and the receiver chooses (choose_way() in recv.c): it has the
+ * kernel copy them itself (process_vm_readv), grants its buffer to the sender (process_vm_writev), or
+ * asks for them through the ring. What counts as short is ibshift_nn_goes_at_once() in private.h: up to
+ * a quarter of the ring, or less where the kernel was measured to be faster.
  *
  * A sender may be ahead: messages that nobody waits for yet are held by the receiver within a
  * quota of bytes per sender. Who waits for a message that the quota may keep back grants it by its
@@ -68,7 +70,7 @@ struct ibshift_node_stats {
     uint64_t control; /* news */
 };
 
-/* 0 or a negative errno with one line in why. The card to publish is ibshift_node_own_card(). */
+/* 0 or a negative errno with one line in why. The card to publish is ibshift_net_node_card(). */
 int ibshift_net_node_create(const struct ibshift_node_options *options, struct ibshift_net **net,
                             char *why, size_t size);
 

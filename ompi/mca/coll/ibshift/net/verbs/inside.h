@@ -259,7 +259,7 @@ int ibshift_nv_standing_recv(struct ibshift_note *note, const struct ibshift_net
 void ibshift_nv_standing_came(struct ibshift_note *note, uint32_t parts);
 void ibshift_nv_standing_forget(struct ibshift_net_verbs *nv, uint32_t comm);
 
-/* short.c: short messages, and the end of what a peer gives up */
+/* short.c: short messages, and posted receives of all lengths */
 int ibshift_nv_send_short(struct ibshift_connection *c, const struct ibshift_net_message *m);
 int ibshift_nv_send_note(struct ibshift_note *note);
 bool ibshift_nv_try_send_rarely(struct ibshift_net_channel *channel, uint64_t comm_seq,

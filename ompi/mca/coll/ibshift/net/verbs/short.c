@@ -1,4 +1,5 @@
-/* Short messages: sent at once when the receiver has room, held there when nobody waits yet. */
+/* Short messages: sent at once when the receiver has room, held there when nobody waits yet. Receives of
+ * all lengths are posted here; for a long message that is when its grant goes out (long.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -19,7 +19,7 @@ struct ibv_mr;
 struct ibshift_verbs_options {
     const char *ports; /* "name[:port],..."; NULL or "": the nearest */
     int max_ports;     /* 1..IBSHIFT_PORTS_MAX */
-    int gid_index;     /* -1: chosen, see net_verbs_gid.h */
+    int gid_index;     /* -1: chosen, see blob.h */
     int service_level; /* 0..15 */
     int traffic_class; /* 0..255, of the global header */
     int pkey;          /* partition key, with or without its upper bit; 0: see blob.h */
