@@ -1,8 +1,11 @@
 #include "run/copy.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
+
+enum { CHUNK_MAX = 4096, CHUNKS_MAX = 16 };
 
 void pieces_add(struct pieces *p, void *addr, uint64_t length)
 {
@@ -81,23 +84,47 @@ static int copy_whole(const struct pieces *from, const struct pieces *to)
     return explain(n < 0 ? errno : EFAULT);
 }
 
+static int copy_range(const struct pieces *from, const struct pieces *to, uint64_t at,
+                      uint64_t bytes)
+{
+    struct pieces f, t;
+
+    pieces_slice(from, at, bytes, &f);
+    pieces_slice(to, at, bytes, &t);
+    return copy_whole(&f, &t);
+}
+
+/* Adversarial mode: the tail lands first, in chunks of random size, and a reader may look in between. */
+static int copy_tail_first(const struct pieces *from, const struct pieces *to)
+{
+    int err = 0;
+
+    for (uint64_t end = from->bytes, i = 0; end > 0 && !err; i++) {
+        uint64_t bytes = i < CHUNKS_MAX ? 1 + shm_random(CHUNK_MAX) : end;
+
+        bytes = bytes < end ? bytes : end;
+        end -= bytes;
+        err = copy_range(from, to, end, bytes);
+        if (shm_random(4) == 0) {
+            sched_yield();
+        }
+    }
+    return err;
+}
+
 int copy_pieces(const struct pieces *from, const struct pieces *to)
 {
     const uint64_t most = 1u << 30; /* the system moves less than 2 GiB at once */
+    int err = 0;
 
+    if (shm.head->conf.adversarial) {
+        return copy_tail_first(from, to);
+    }
     if (from->bytes <= most && to->bytes == from->bytes) {
         return from->bytes ? copy_whole(from, to) : 0;
     }
-    for (uint64_t at = 0; at < from->bytes; at += most) {
-        struct pieces f, t;
-        int err;
-
-        pieces_slice(from, at, most, &f);
-        pieces_slice(to, at, f.bytes, &t);
-        err = copy_whole(&f, &t);
-        if (err) {
-            return err;
-        }
+    for (uint64_t at = 0; at < from->bytes && !err; at += most) {
+        err = copy_range(from, to, at, from->bytes - at < most ? from->bytes - at : most);
     }
-    return 0;
+    return err;
 }

@@ -131,6 +131,29 @@ static mca_base_var_enum_t *enumerate(const struct ibshift_param *p)
     return choices;
 }
 
+/*
+ * A name that is one of coll_ibshift_expert now. Open MPI says nothing of a name in one of its files
+ * that nobody registers; from the environment ibshift_params_check() finds it.
+ */
+static void register_moved(const struct ibshift_param *p)
+{
+    static char *given[64];
+    static int count;
+    char name[IBSHIFT_PARAM_NAME + sizeof(PREFIX)], shown[IBSHIFT_PARAM_NAME];
+    char **value = &given[count++ % 64];
+
+    *value = NULL;
+    (void)mca_base_component_var_register(&mca_coll_ibshift_component.collm_version, p->name,
+                                          "A name in coll_ibshift_expert", MCA_BASE_VAR_TYPE_STRING,
+                                          NULL, 0, MCA_BASE_VAR_FLAG_INTERNAL, OPAL_INFO_LVL_9,
+                                          MCA_BASE_VAR_SCOPE_READONLY, value);
+    snprintf(name, sizeof(name), PREFIX "%s", p->name);
+    snprintf(shown, sizeof(shown), "expert (%s)", p->name);
+    if (NULL != *value && NULL == getenv(name)) {
+        ibshift_help_once_a_job("unknown-parameter", p->name, shown);
+    }
+}
+
 static void register_row(void *context, const struct ibshift_param *p)
 {
     mca_base_var_enum_t *choices;
@@ -138,6 +161,7 @@ static void register_row(void *context, const struct ibshift_param *p)
 
     ibshift_param_set_initial(p);
     if (p->is_expert) {
+        register_moved(p);
         return;
     }
     check_text(p);

@@ -83,7 +83,7 @@ static int add_file(struct fabric_sources *s, const char *path, bool is_named,
     } else if (is_named) {
         rc = ibshift_fail(err, -EINVAL,
                           "%s: not a known format: wants files of OpenSM, ibdiagnet, UFM, "
-                          "ibnetdiscover, dump_fts, sminfo or saquery PKTR",
+                          "ibnetdiscover, dump_fts, sminfo or path records of saquery",
                           path);
     }
     ibshift_lines_close(lines);

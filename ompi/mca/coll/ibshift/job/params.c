@@ -99,7 +99,9 @@ static bool read_number(const char *text, long long *number)
     if (unit == NULL || end[1] != '\0') {
         return false;
     }
-    *number = *number > LLONG_MAX >> 40 ? LLONG_MAX : *number << (10 * (unit - units + 1));
+    if (__builtin_mul_overflow(*number, 1LL << (10 * (unit - units + 1)), number)) {
+        *number = LLONG_MAX; /* beyond all bounds */
+    }
     return true;
 }
 
@@ -196,6 +198,17 @@ static void tell_unknown(const struct look_up *look_up, ibshift_help_fn *ibshift
     ibshift_help("unknown-parameter", name, nearest);
 }
 
+/* As Open MPI reads them for parameters of their own. */
+static bool read_value(const struct ibshift_param *p, const char *text, long long *number)
+{
+    if (p->type == IBSHIFT_PARAM_BOOL &&
+        (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)) {
+        *number = text[0] == 't';
+        return true;
+    }
+    return read_number(text, number);
+}
+
 /* One of name=value. */
 static void read_setting(char *setting, ibshift_help_fn *ibshift_help)
 {
@@ -211,7 +224,7 @@ static void read_setting(char *setting, ibshift_help_fn *ibshift_help)
     p = look_up.expert;
     if (!look_up.nearest.is_known) {
         tell_unknown(&look_up, ibshift_help);
-    } else if (value == NULL || !read_number(value, &number) || number < p->min ||
+    } else if (value == NULL || !read_value(p, value, &number) || number < p->min ||
                number > p->max) {
         ibshift_param_tell(p, value == NULL ? "" : value, ibshift_help);
     } else {

@@ -28,6 +28,9 @@ static void cancel_recv(struct ibshift_node_note *note)
     if (note->is_granted && !untell_grant(peer, &note->match.key)) {
         ibshift_nn_tell(peer, note->is_direct ? IBSHIFT_NODE_REVOKE : IBSHIFT_NODE_UNGRANT,
                         &note->match.key, 0, 0);
+        if (peer->status != 0) {
+            return; /* it could not be told, and is broken: so the note has ended */
+        }
         if (note->is_direct) {
             note->is_revoking = true; /* the sender may be writing: its word ends it */
             return;

@@ -305,11 +305,15 @@ void ibshift_nn_each(struct ibshift_node_peer *peer,
 {
     struct ibshift_node_list *lists[] = {&peer->resting, &peer->waiting, &peer->ready};
     struct ibshift_node_note *next;
+    int status = peer->status;
 
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         for (struct ibshift_node_note *note = lists[i]->first; note != NULL; note = next) {
             next = note->next;
             visit(note, context);
+            if (peer->status != status) {
+                return; /* the visit has broken the peer, which has ended all its notes */
+            }
         }
     }
 }
