@@ -78,9 +78,9 @@ emit_joining(const struct halving *h, struct ibshift_step *step, uint32_t round,
              bool to_all)
 {
     uint32_t halved = halved_rounds(h), turn = round - halved, levels = h->core.levels;
-    uint32_t level = levels - 1 - turn, peer = h->core.rank ^ UINT32_C(1) << level;
-    bool is_far = !to_all && ((h->core.rank ^ root) >> level & 1) != 0;
+    uint32_t level, peer;
     struct emit_range theirs, ours;
+    bool is_far;
 
     if (h->core.outside) {
         return emit_recv(step, h->rank + 1, all_of(h), 2 * levels + 1, 0, 1);
@@ -88,6 +88,9 @@ emit_joining(const struct halving *h, struct ibshift_step *step, uint32_t round,
     if (turn == levels) {
         return emit_send(step, h->rank - 1, all_of(h), 2 * levels + 1, round);
     }
+    level = levels - 1 - turn;
+    peer = h->core.rank ^ UINT32_C(1) << level;
+    is_far = !to_all && ((h->core.rank ^ root) >> level & 1) != 0;
     theirs = pair_half(&h->core, peer, level + 1);
     ours = pair_half(&h->core, h->core.rank, level + 1);
     theirs.buf = ours.buf = h->acc;
