@@ -19,7 +19,7 @@
 #include "net/verbs/verbs.h"
 #include "world.h"
 
-enum { GROUP = 4, DEADLINE = 10 };
+enum { GROUP = 4, DEADLINE = 40 };
 
 static const uint64_t second = 1000000000;
 
