@@ -5,7 +5,7 @@ OUT ?= build/replay
 BUILD ?= build
 COMPONENT := $(TOP)/ompi/mca/coll/ibshift
 HCA := $(TOP)/test/softhca
-KERNEL := clock_gettime getpid kill nanosleep usleep sched_yield open openat socket close fdopendir fcntl getrandom \
+KERNEL := getrlimit clock_gettime getpid kill nanosleep usleep sched_yield open openat socket close fdopendir fcntl getrandom \
 	posix_fallocate statvfs fstatvfs process_vm_readv process_vm_writev getenv
 MEMORY := malloc calloc realloc posix_memalign aligned_alloc strdup free
 wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
@@ -21,7 +21,7 @@ adapter := $(filter-out %/faultspec.c,$(adapter))
 rank := $(product) $(adapter) $(TOP)/test/replay/rank.c $(TOP)/test/unit/work.c
 front := $(foreach f,front/options front/control front/sysfs front/folder front/place front/wire_make fault/faultspec shm/shm shm/lock shm/life \
 	shm/chan wire/wire_slices,$(HCA)/$(f).c)
-world := $(addprefix $(TOP)/test/replay/,main.c world.c wrap.c memory.c program.c) $(front)
+world := $(addprefix $(TOP)/test/replay/,main.c scheduler.c wrap.c memory.c program.c) $(front)
 libraries := $(BUILD)/ompi/tools/ibshift/.libs/libcli.a $(BUILD)/ompi/mca/coll/ibshift/.libs/libibshift_core.a
 objects = $(patsubst $(TOP)/%.c,$(OUT)/$(2)/%.o,$(abspath $(1)))
 TOP := $(abspath $(TOP))

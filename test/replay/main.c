@@ -86,12 +86,18 @@ static int run(const struct program *program, bool is_said)
     fflush(NULL);
     child = fork();
     if (child == 0) {
-        world_is_quiet = !is_said;
+        replay_is_quiet = !is_said;
         make_adapters(program);
-        world_run(program, copies, &wrap_kernel, shm.head->dir);
+        replay_run(program, copies, &wrap_kernel, shm.head->dir);
+        if (atomic_load(&shm.head->reports) != 0) {
+            printf("seed %llu: wrong uses of verbs, as the software HCA says\n",
+                   (unsigned long long)program->seed);
+            fflush(stdout);
+            _exit(1);
+        }
         if (is_said) {
             printf("seed %llu: right, %016llx\n", (unsigned long long)program->seed,
-                   (unsigned long long)world_hash());
+                   (unsigned long long)replay_hash());
         }
         fflush(stdout);
         folder_remove();
@@ -149,7 +155,7 @@ static void write_taken(const char *path)
 {
     FILE *file = fopen(path, "wb");
 
-    if (file == NULL || fwrite(world_taken, 1, WORLD_TAKEN, file) != WORLD_TAKEN ||
+    if (file == NULL || fwrite(replay_taken, 1, REPLAY_TAKEN, file) != REPLAY_TAKEN ||
         fclose(file) != 0) {
         fprintf(stderr, "replay: %s: %s\n", path, strerror(errno));
         exit(2);
@@ -210,8 +216,8 @@ int main(int argc, char **argv)
     path[length] = '\0';
     snprintf(base, sizeof(base), "/dev/shm/replay-%d", (int)getpid());
     mkdir(base, 0700);
-    world_taken =
-        mmap(NULL, WORLD_TAKEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    replay_taken =
+        mmap(NULL, REPLAY_TAKEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     load_copies(path);
     program_make(&program, strtoull(argv[1], NULL, 0));
     if (shrinks) {

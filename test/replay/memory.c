@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "wrap.h"
-#include "world.h"
+#include "scheduler.h"
 
 enum { PLACES = 1 << 16, SAID = 8 };
 
@@ -26,13 +26,13 @@ static void *note(void *at, size_t size, void *by)
 {
     size_t i = place_of(at);
 
-    if (at == NULL || world_self() < 0) {
+    if (at == NULL || replay_self() < 0) {
         return at;
     }
     while (blocks[i].at != NULL) {
         i = (i + 1) % PLACES;
     }
-    blocks[i] = (struct block){at, size, by, world_self()};
+    blocks[i] = (struct block){at, size, by, replay_self()};
     return at;
 }
 
@@ -61,7 +61,7 @@ static void forget(void *at)
 
 static bool is_refused(void)
 {
-    if (world_self() >= 0 && world_strikes(FAULT_NO_MEMORY)) {
+    if (replay_self() >= 0 && replay_strikes(FAULT_NO_MEMORY)) {
         errno = ENOMEM;
         return true;
     }
@@ -131,8 +131,8 @@ int memory_leaks(int rank)
 
     for (size_t i = 0; i < PLACES; i++) {
         if (blocks[i].at != NULL && blocks[i].rank == rank && count++ < SAID) {
-            world_say("rank %d has not freed %zu bytes, taken at %#zx of rank.so", rank,
-                      blocks[i].size, world_place(rank, blocks[i].by));
+            replay_say("rank %d has not freed %zu bytes, taken at %#zx of rank.so", rank,
+                       blocks[i].size, replay_place(rank, blocks[i].by));
         }
     }
     return count;

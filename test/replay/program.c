@@ -138,6 +138,7 @@ void program_make(struct program *program, uint64_t seed)
     program->has_paths = below(&random, 2);
     program->eager = eager[below(&random, 3)];
     program->memory = 1u << (20 + below(&random, 3));
+    program->locked = below(&random, 2) == 0 ? SIZE_MAX : (size_t)8 << 20;
     snprintf(program->adapter, sizeof(program->adapter),
              "--quiet --memory 1 --hosts %d --seed %llu %s", program->hosts,
              (unsigned long long)(seed % 1000000 + 1),

@@ -52,8 +52,8 @@ struct program {
     uint32_t rings, queue, connections;
     bool is_adaptive, has_paths;
     uint32_t eager;
-    size_t memory;
-    char adapter[160]; /* options of softhca-run */
+    size_t memory, locked; /* bytes; locked: as ulimit -l */
+    char adapter[160];     /* options of softhca-run */
     int items;
     struct program_item item[PROGRAM_ITEMS];
     int acts;

@@ -17,7 +17,7 @@
 #include "net/ledger.h"
 #include "net/node/node.h"
 #include "net/verbs/verbs.h"
-#include "world.h"
+#include "scheduler.h"
 
 enum { GROUP = 4, DEADLINE = 40 };
 
@@ -50,7 +50,7 @@ struct ibshift_net *ibshift_loop_net(struct ibshift_loop *loop, uint32_t peer)
 static void claim(bool is_so, const char *file, int line)
 {
     if (!is_so) {
-        world_give_up(file, line);
+        replay_give_up(file, line);
     }
 }
 
@@ -83,7 +83,7 @@ static uint32_t id_of(uint32_t comm)
 
 static int copy_card(void *context, uint32_t peer, void *card, size_t size)
 {
-    const struct world_card *theirs = world_card((int)peer);
+    const struct replay_card *theirs = replay_card((int)peer);
 
     (void)context;
     memcpy(card, theirs->address, theirs->address_size < size ? theirs->address_size : size);
@@ -105,7 +105,7 @@ static bool is_near(void *context, uint32_t peer)
 
 static int node_card(void *context, uint32_t peer, struct ibshift_node_card *card)
 {
-    const struct world_card *theirs = world_card((int)peer);
+    const struct replay_card *theirs = replay_card((int)peer);
 
     (void)context;
     return theirs->node_size == 0 ? -ENOENT
@@ -115,7 +115,7 @@ static int node_card(void *context, uint32_t peer, struct ibshift_node_card *car
 static void say(void *context, const char *line)
 {
     (void)context;
-    world_say("%s", line);
+    replay_say("%s", line);
 }
 
 static unsigned path_of(void *context, uint32_t peer)
@@ -127,7 +127,7 @@ static unsigned path_of(void *context, uint32_t peer)
 static const char *has_ended(void *context, uint32_t peer)
 {
     (void)context;
-    return world_is_dead((int)peer) ? "the launcher says so" : NULL;
+    return replay_is_dead((int)peer) ? "the launcher says so" : NULL;
 }
 
 static struct comm *comm_of(uint32_t id)
@@ -164,7 +164,7 @@ static struct ibshift_net *open_adapter(char *error, size_t size)
         .max_ports = own.program->ports, .gid_index = -1, .fork = 0};
     struct ibshift_net_verbs_options options = ibshift_net_verbs_defaults;
     struct ibshift_net *net = NULL;
-    struct world_card *card = world_card(own.self);
+    struct replay_card *card = replay_card(own.self);
     const void *address;
 
     if (ibshift_verbs_open(&ports, &own.verbs, error, size) != 0) {
@@ -217,9 +217,9 @@ static struct ibshift_net *open_node(char *error, size_t size)
         return NULL;
     }
     if (ibshift_net_node_create(&options, &net, error, size) != 0) {
-        world_say("no node: %s", error);
+        replay_say("no node: %s", error);
     } else {
-        struct world_card *card = world_card(own.self);
+        struct replay_card *card = replay_card(own.self);
 
         card->node_size = sizeof(struct ibshift_node_card);
         memcpy(card->node, ibshift_net_node_card(net), card->node_size);
@@ -237,14 +237,14 @@ static bool open_nets(void)
     bool is_job = true, is_near_job = true;
 
     if (adapter == NULL) {
-        world_say("no adapter: %s", error);
-        world_card(own.self)->address_size = 0;
+        replay_say("no adapter: %s", error);
+        replay_card(own.self)->address_size = 0;
     }
     own.net = adapter;
-    world_barrier(NULL, NULL);
+    replay_barrier(NULL, NULL);
     for (int i = 0; i < own.program->ranks; i++) {
-        is_job &= world_card(i)->address_size != 0;
-        is_near_job &= !is_near(NULL, (uint32_t)i) || world_card(i)->node_size != 0;
+        is_job &= replay_card(i)->address_size != 0;
+        is_near_job &= !is_near(NULL, (uint32_t)i) || replay_card(i)->node_size != 0;
     }
     if (node != NULL && is_near_job) {
         own.net =
@@ -256,14 +256,14 @@ static bool open_nets(void)
     }
     own.engine = own.net == NULL ? NULL : ibshift_engine_create(own.net, &options);
     if (own.engine == NULL) {
-        world_card(own.self)->address_size = 0;
+        replay_card(own.self)->address_size = 0;
     }
     for (int i = 0; i < own.program->ranks; i++) {
         own.engines[i] = own.engine;
     }
-    world_barrier(NULL, NULL);
+    replay_barrier(NULL, NULL);
     for (int i = 0; i < own.program->ranks; i++) {
-        is_job &= world_card(i)->address_size != 0;
+        is_job &= replay_card(i)->address_size != 0;
     }
     return is_job;
 }
@@ -415,7 +415,7 @@ static void progress(void *context)
 {
     (void)context;
     if (ibshift_engine_progress(own.engine) > 0) {
-        world_did();
+        replay_did();
     }
 }
 
@@ -423,9 +423,9 @@ static void wait_for(struct call *call)
 {
     while (!ibshift_op_is_done(&call->work->ops[call->rank])) {
         if (ibshift_engine_progress(own.engine) > 0) {
-            world_did();
+            replay_did();
         } else {
-            world_idle();
+            replay_idle();
         }
     }
 }
@@ -438,14 +438,14 @@ static bool is_well(struct call *call)
     if (op->status != 0) {
         call->comm->has_failed = own.has_failed = true;
         ibshift_net_describe(own.net, call->work->peers[op->failed_rank], why, sizeof(why));
-        world_say("%s", why);
-        world_explain(call->item, op->status, (int)call->work->peers[op->failed_rank]);
+        replay_say("%s", why);
+        replay_explain(call->item, op->status, (int)call->work->peers[op->failed_rank]);
         return false;
     }
     if (!work_is_right(call->work, call->rank)) {
-        world_fail("item %d: wrong result on rank %d: %s %s", call->item, own.self,
-                   ibshift_collective_name(call->work->options.alg->collective),
-                   call->work->options.alg->name);
+        replay_fail("item %d: wrong result on rank %d: %s %s", call->item, own.self,
+                    ibshift_collective_name(call->work->options.alg->collective),
+                    call->work->options.alg->name);
     }
     return true;
 }
@@ -487,9 +487,9 @@ static bool run_tape(struct call *call, const struct ibshift_tape *tape, uint32_
             break;
         }
         progress(NULL);
-        world_idle();
+        replay_idle();
     }
-    world_did();
+    replay_did();
     return is_well(call);
 }
 
@@ -543,12 +543,12 @@ static void do_item(int i, struct call *group, int *outstanding)
         end_group(group, outstanding);
     }
     if (item->kind == PROGRAM_FREE) { /* in MPI collective over the communicator */
-        world_barrier(progress, NULL);
+        replay_barrier(progress, NULL);
         forget(item->comm);
         return;
     }
     if (world_random_below(&random, 4) == 0) {
-        world_sleep(world_random(&random) % (1ull << world_random_below(&random, 24)));
+        replay_sleep(world_random(&random) % (1ull << world_random_below(&random, 24)));
     }
     call = &group[*outstanding]; /* works know its address */
     if (!prepare(call, i)) {
@@ -567,7 +567,7 @@ static void do_item(int i, struct call *group, int *outstanding)
     finish(call);
 }
 
-__attribute__((visibility("default"))) world_rank_main replay_rank;
+__attribute__((visibility("default"))) replay_rank_main replay_rank;
 
 void replay_rank(int self)
 {
@@ -575,7 +575,7 @@ void replay_rank(int self)
     int outstanding = 0;
 
     own.self = self;
-    own.program = world_program();
+    own.program = replay_program();
     if (open_nets()) {
         for (int i = 0; i < own.program->items; i++) {
             if (!own.program->item[i].is_dropped) {
@@ -583,11 +583,11 @@ void replay_rank(int self)
             }
         }
         end_group(group, &outstanding);
-        world_barrier(progress, NULL);
+        replay_barrier(progress, NULL);
         for (uint32_t comm = 0; comm < PROGRAM_COMMS; comm++) {
             forget(comm);
         }
     }
-    world_barrier(NULL, NULL);
+    replay_barrier(NULL, NULL);
     close_nets();
 }

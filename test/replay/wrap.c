@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -19,8 +20,9 @@
 #include <unistd.h>
 
 #include "wrap.h"
-#include "world.h"
+#include "scheduler.h"
 
+int __real_getrlimit(int resource, struct rlimit *limit);
 int __real_kill(pid_t pid, int sig);
 pid_t __real_getpid(void);
 int __real_open(const char *path, int flags, ...);
@@ -59,7 +61,7 @@ static void begin(const char *of_run, uint64_t seed)
 static int own(int fd)
 {
     if (fd >= 0 && fd < DESCRIPTORS) {
-        owner[fd] = (signed char)(world_self() + 1);
+        owner[fd] = (signed char)(replay_self() + 1);
     }
     return fd;
 }
@@ -97,23 +99,23 @@ static int leaks(int rank)
         if (owner[fd] == rank + 1 && fstat(fd, &st) == 0 && !S_ISSOCK(st.st_mode)) {
             snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
             (void)!readlink(path, file, sizeof(file) - 1);
-            world_say("rank %d has left %s open", rank, file);
+            replay_say("rank %d has left %s open", rank, file);
             count++;
         }
     }
     return count;
 }
 
-const struct world_kernel wrap_kernel = {begin, rank_died, leaks};
+const struct replay_kernel wrap_kernel = {begin, rank_died, leaks};
 
 static bool is_virtual(pid_t pid)
 {
-    return pid >= WORLD_FIRST_PID && pid < WORLD_FIRST_PID + world_program()->ranks;
+    return pid >= REPLAY_FIRST_PID && pid < REPLAY_FIRST_PID + replay_program()->ranks;
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 {
-    uint64_t now = world_now();
+    uint64_t now = replay_now();
 
     (void)clock;
     *t = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
@@ -122,7 +124,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 
 pid_t __wrap_getpid(void)
 {
-    return world_self() < 0 ? __real_getpid() : WORLD_FIRST_PID + world_self();
+    return replay_self() < 0 ? __real_getpid() : REPLAY_FIRST_PID + replay_self();
 }
 
 int __wrap_kill(pid_t pid, int sig)
@@ -130,12 +132,12 @@ int __wrap_kill(pid_t pid, int sig)
     if (!is_virtual(pid)) {
         return __real_kill(pid, sig);
     }
-    if (world_is_dead(pid - WORLD_FIRST_PID)) {
+    if (replay_is_dead(pid - REPLAY_FIRST_PID)) {
         errno = ESRCH;
         return -1;
     }
     if (sig != 0) {
-        world_kill(pid - WORLD_FIRST_PID);
+        replay_kill(pid - REPLAY_FIRST_PID);
     }
     return 0;
 }
@@ -143,19 +145,19 @@ int __wrap_kill(pid_t pid, int sig)
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 {
     (void)left;
-    world_sleep((uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec);
+    replay_sleep((uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec);
     return 0;
 }
 
 int __wrap_usleep(useconds_t us)
 {
-    world_sleep((uint64_t)us * 1000);
+    replay_sleep((uint64_t)us * 1000);
     return 0;
 }
 
 int __wrap_sched_yield(void)
 {
-    world_idle();
+    replay_idle();
     return 0;
 }
 
@@ -167,7 +169,7 @@ static const char *path_of(const char *path)
     if (sscanf(path, "/proc/%d/", &pid) != 1 || !is_virtual(pid)) {
         return path;
     }
-    return world_is_dead(pid - WORLD_FIRST_PID) ? "/proc/0/none" : "/proc/self/stat";
+    return replay_is_dead(pid - REPLAY_FIRST_PID) ? "/proc/0/none" : "/proc/self/stat";
 }
 
 int __wrap_open(const char *path, int flags, ...)
@@ -201,8 +203,8 @@ int __wrap_close(int fd)
 {
     struct stat st;
 
-    if (world_self() >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        unlock_all(world_self(), &st);
+    if (replay_self() >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        unlock_all(replay_self(), &st);
     }
     if (fd >= 0 && fd < DESCRIPTORS) {
         owner[fd] = 0;
@@ -233,7 +235,7 @@ static int take_lock(const struct stat *st)
 {
     for (int i = 0; i < LOCKS; i++) {
         if (locks[i].rank == 0) {
-            locks[i] = (struct record){st->st_dev, st->st_ino, world_self() + 1};
+            locks[i] = (struct record){st->st_dev, st->st_ino, replay_self() + 1};
             return 0;
         }
     }
@@ -253,7 +255,7 @@ int __wrap_fcntl(int fd, int command, ...)
     va_start(args, command);
     argument = va_arg(args, void *);
     va_end(args);
-    if ((command != F_GETLK && command != F_SETLK) || world_self() < 0) {
+    if ((command != F_GETLK && command != F_SETLK) || replay_self() < 0) {
         return __real_fcntl(fd, command, argument);
     }
     if (fstat(fd, &st) != 0) {
@@ -264,7 +266,7 @@ int __wrap_fcntl(int fd, int command, ...)
     if (command == F_SETLK) {
         return take_lock(&st);
     }
-    lock->l_type = held == NULL || held->rank == world_self() + 1 ? F_UNLCK : F_WRLCK;
+    lock->l_type = held == NULL || held->rank == replay_self() + 1 ? F_UNLCK : F_WRLCK;
     return 0;
 }
 
@@ -279,7 +281,18 @@ ssize_t __wrap_getrandom(void *buffer, size_t length, unsigned flags)
 
 int __wrap_posix_fallocate(int fd, off_t offset, off_t length)
 {
-    return world_strikes(FAULT_NO_ROOM) ? ENOSPC : __real_posix_fallocate(fd, offset, length);
+    return replay_strikes(FAULT_NO_ROOM) ? ENOSPC : __real_posix_fallocate(fd, offset, length);
+}
+
+/* What may be locked, where somebody asks: this machine's own limit is not the seed's. */
+int __wrap_getrlimit(int resource, struct rlimit *limit)
+{
+    int rc = __real_getrlimit(resource, limit);
+
+    if (rc == 0 && resource == RLIMIT_MEMLOCK && replay_self() >= 0) {
+        limit->rlim_cur = replay_program()->locked;
+    }
+    return rc;
 }
 
 static int fixed_space(int rc, struct statvfs *fs)
@@ -302,7 +315,7 @@ int __wrap_fstatvfs(int fd, struct statvfs *fs)
 /* True: the process is there. */
 static bool may_touch(pid_t pid)
 {
-    if (!is_virtual(pid) || world_is_dead(pid - WORLD_FIRST_PID)) {
+    if (!is_virtual(pid) || replay_is_dead(pid - REPLAY_FIRST_PID)) {
         errno = ESRCH;
         return false;
     }
@@ -312,14 +325,14 @@ static bool may_touch(pid_t pid)
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
                                 const struct iovec *there, unsigned long m, unsigned long flags)
 {
-    world_moved();
+    replay_moved();
     return may_touch(pid) ? __real_process_vm_readv(__real_getpid(), here, n, there, m, flags) : -1;
 }
 
 ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
                                  const struct iovec *there, unsigned long m, unsigned long flags)
 {
-    world_moved();
+    replay_moved();
     return may_touch(pid) ? __real_process_vm_writev(__real_getpid(), here, n, there, m, flags)
                           : -1;
 }
@@ -329,7 +342,7 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned l
 ssize_t replay_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
                         const struct iovec *there, unsigned long m, unsigned long flags)
 {
-    if (world_strikes(FAULT_NO_COPY)) {
+    if (replay_strikes(FAULT_NO_COPY)) {
         errno = EPERM;
         return -1;
     }
@@ -339,7 +352,7 @@ ssize_t replay_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
 ssize_t replay_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
                          const struct iovec *there, unsigned long m, unsigned long flags)
 {
-    if (world_strikes(FAULT_NO_COPY)) {
+    if (replay_strikes(FAULT_NO_COPY)) {
         errno = EPERM;
         return -1;
     }
@@ -351,7 +364,7 @@ char *__wrap_getenv(const char *name)
 {
     static char text[32];
 
-    if (world_self() < 0) {
+    if (replay_self() < 0) {
         return __real_getenv(name);
     }
     if (strcmp(name, "SOFTHCA_DIR") == 0) {
@@ -359,7 +372,8 @@ char *__wrap_getenv(const char *name)
     }
     if (strcmp(name, "OMPI_COMM_WORLD_RANK") == 0 || strcmp(name, "OMPI_COMM_WORLD_SIZE") == 0) {
         snprintf(text, sizeof(text), "%d",
-                 strcmp(name, "OMPI_COMM_WORLD_RANK") == 0 ? world_self() : world_program()->ranks);
+                 strcmp(name, "OMPI_COMM_WORLD_RANK") == 0 ? replay_self()
+                                                           : replay_program()->ranks);
         return text;
     }
     return NULL;

@@ -1,10 +1,10 @@
 #ifndef IBSHIFT_REPLAY_WRAP_H
 #define IBSHIFT_REPLAY_WRAP_H
 
-#include "world.h"
+#include "scheduler.h"
 
 /* The kernel that ranks see. */
-extern const struct world_kernel wrap_kernel;
+extern const struct replay_kernel wrap_kernel;
 
 /* Of memory.c: blocks that a rank has not freed, each said. */
 int memory_leaks(int rank);

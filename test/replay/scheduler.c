@@ -1,4 +1,4 @@
-#include "world.h"
+#include "scheduler.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,14 +32,14 @@ struct rank {
     void (*poll)(void *context); /* at the barrier */
     void *poll_context;
     const char *base; /* of its copy's code */
-    world_rank_main *main;
+    replay_rank_main *main;
 };
 
 static struct {
     const struct program *program;
-    const struct world_kernel *kernel;
+    const struct replay_kernel *kernel;
     struct rank rank[PROGRAM_RANKS];
-    struct world_card card[PROGRAM_RANKS];
+    struct replay_card card[PROGRAM_RANKS];
     ucontext_t scheduler;
     int self;
     uint64_t now, step, random, hash;
@@ -56,29 +56,29 @@ static struct {
 static int64_t budget; /* branches until the world takes the processor */
 static int64_t given;
 static uintptr_t base;
-uint8_t *world_taken;
+uint8_t *replay_taken;
 
-int world_self(void)
+int replay_self(void)
 {
     return w.self;
 }
 
-const struct program *world_program(void)
+const struct program *replay_program(void)
 {
     return w.program;
 }
 
-struct world_card *world_card(int rank)
+struct replay_card *replay_card(int rank)
 {
     return &w.card[rank];
 }
 
-bool world_is_dead(int rank)
+bool replay_is_dead(int rank)
 {
     return w.rank[rank].state == DEAD;
 }
 
-uint64_t world_now(void)
+uint64_t replay_now(void)
 {
     return w.now += w.self >= 0 ? 20 : 0;
 }
@@ -94,12 +94,12 @@ static void mix(uint64_t value)
     w.hash ^= w.hash >> 29;
 }
 
-uint64_t world_hash(void)
+uint64_t replay_hash(void)
 {
     return w.hash;
 }
 
-void world_say(const char *format, ...)
+void replay_say(const char *format, ...)
 {
     char *line = w.line[w.lines % LINES];
     va_list args;
@@ -117,7 +117,7 @@ void world_say(const char *format, ...)
     w.lines++;
 }
 
-size_t world_place(int rank, const void *code)
+size_t replay_place(int rank, const void *code)
 {
     return (size_t)((const char *)code - w.rank[rank].base);
 }
@@ -133,18 +133,18 @@ static void say_where(int i)
 
     while (frame >= bottom && frame < bottom + STACK - 16 && n + 20 < sizeof(text)) {
         n += (size_t)snprintf(text + n, sizeof(text) - n, " %#zx",
-                              world_place(i, ((void **)frame)[1]));
+                              replay_place(i, ((void **)frame)[1]));
         frame = ((uintptr_t *)frame)[0];
     }
-    world_say("rank %d, state %d, %llu branches:%s", i, rank->state,
-              (unsigned long long)rank->branches, text);
+    replay_say("rank %d, state %d, %llu branches:%s", i, rank->state,
+               (unsigned long long)rank->branches, text);
 }
 
-bool world_is_quiet;
+bool replay_is_quiet;
 
 static void print_lines(void)
 {
-    if (world_is_quiet) {
+    if (replay_is_quiet) {
         return;
     }
     for (int i = w.lines > LINES ? w.lines - LINES : 0; i < w.lines; i++) {
@@ -152,7 +152,7 @@ static void print_lines(void)
     }
 }
 
-void world_fail(const char *format, ...)
+void replay_fail(const char *format, ...)
 {
     va_list args;
 
@@ -178,7 +178,7 @@ static void to_scheduler(void)
     errno = error; /* the thread's, and so all ranks' */
 }
 
-void world_idle(void)
+void replay_idle(void)
 {
     if (w.self >= 0) {
         w.calm++;
@@ -186,19 +186,19 @@ void world_idle(void)
     }
 }
 
-void world_moved(void)
+void replay_moved(void)
 {
     w.calm = 0;
     w.step = us / 4;
 }
 
-void world_did(void)
+void replay_did(void)
 {
-    world_moved();
+    replay_moved();
     w.did_at = w.now;
 }
 
-void world_sleep(uint64_t ns)
+void replay_sleep(uint64_t ns)
 {
     if (w.self >= 0) {
         w.rank[w.self].wakes = w.now + ns;
@@ -208,27 +208,27 @@ void world_sleep(uint64_t ns)
     }
 }
 
-void world_kill(int rank)
+void replay_kill(int rank)
 {
     bool is_self = rank == w.self;
 
-    world_say("rank %d is killed", rank);
+    replay_say("rank %d is killed", rank);
     w.rank[rank].state = DEAD;
     w.has_faults = true;
     w.kernel->rank_died(rank);
-    world_did();
+    replay_did();
     if (is_self) {
         to_scheduler();
     }
 }
 
-void world_give_up(const char *file, int line)
+void replay_give_up(const char *file, int line)
 {
     if (!w.has_faults) {
-        world_fail("%s:%d: claims what is not so on rank %d", file, line, w.self);
+        replay_fail("%s:%d: claims what is not so on rank %d", file, line, w.self);
     }
-    world_say("aborts at %s:%d", file, line);
-    world_kill(w.self);
+    replay_say("aborts at %s:%d", file, line);
+    replay_kill(w.self);
 }
 
 static void act_at_branch(struct rank *rank)
@@ -242,10 +242,10 @@ static void act_at_branch(struct rank *rank)
         }
         w.is_acted[i] = true;
         if (act->fault == FAULT_RANK_DIES) {
-            world_kill(w.self);
+            replay_kill(w.self);
         } else {
-            world_say("stopped for %.3f ms", (double)act->time / 1e6);
-            world_sleep(act->time);
+            replay_say("stopped for %.3f ms", (double)act->time / 1e6);
+            replay_sleep(act->time);
         }
     }
 }
@@ -259,8 +259,8 @@ void __sanitizer_cov_trace_pc(void)
     if (w.self < 0) {
         return;
     }
-    if (at < WORLD_TAKEN) {
-        world_taken[at] = 1;
+    if (at < REPLAY_TAKEN) {
+        replay_taken[at] = 1;
     }
     if (--budget <= 0) {
         struct rank *rank = &w.rank[w.self];
@@ -273,7 +273,7 @@ void __sanitizer_cov_trace_pc(void)
     }
 }
 
-bool world_strikes(enum program_fault fault)
+bool replay_strikes(enum program_fault fault)
 {
     struct rank *rank = w.self < 0 ? NULL : &w.rank[w.self];
     uint64_t *count;
@@ -291,7 +291,7 @@ bool world_strikes(enum program_fault fault)
         if (!act->is_dropped && act->fault == fault && act->rank == w.self && *count >= act->at &&
             *count < act->at + act->count) {
             if (fault != FAULT_NO_COPY) {
-                world_say("%s", fault == FAULT_NO_MEMORY ? "no memory" : "no room");
+                replay_say("%s", fault == FAULT_NO_MEMORY ? "no memory" : "no room");
                 w.has_faults = true;
             }
             return true;
@@ -300,17 +300,17 @@ bool world_strikes(enum program_fault fault)
     return false;
 }
 
-void world_explain(int item, int status, int peer)
+void replay_explain(int item, int status, int peer)
 {
-    world_say("item %d failed with rank %d: %s", item, peer, strerror(-status));
+    replay_say("item %d failed with rank %d: %s", item, peer, strerror(-status));
     if (!w.has_faults) {
-        world_fail("item %d failed on rank %d with rank %d (%s), and nothing was done", item,
-                   w.self, peer, strerror(-status));
+        replay_fail("item %d failed on rank %d with rank %d (%s), and nothing was done", item,
+                    w.self, peer, strerror(-status));
     }
 }
 
 /* All that are not dead. Those who wait go on with their nets, as in MPI's own barriers. */
-void world_barrier(void (*poll)(void *context), void *context)
+void replay_barrier(void (*poll)(void *context), void *context)
 {
     uint64_t gate = w.gate;
 
@@ -324,7 +324,7 @@ void world_barrier(void (*poll)(void *context), void *context)
         }
         if (missing == 0) {
             w.gate++;
-            world_did();
+            replay_did();
             for (int i = 0; i < w.program->ranks; i++) {
                 if (w.rank[i].state == AT_BARRIER) {
                     w.rank[i].state = READY;
@@ -336,7 +336,7 @@ void world_barrier(void (*poll)(void *context), void *context)
         if (poll != NULL) {
             poll(context);
         }
-        world_idle();
+        replay_idle();
     }
 }
 
@@ -346,7 +346,7 @@ static void start(void)
 
     rank->main(w.self);
     rank->state = ENDED;
-    world_did();
+    replay_did();
     to_scheduler();
 }
 
@@ -400,7 +400,7 @@ static void let_time_pass(uint64_t earliest, bool is_alone)
         for (int i = 0; i < w.program->ranks; i++) {
             say_where(i);
         }
-        world_fail("nothing has happened for %llu s", (unsigned long long)(longest / second));
+        replay_fail("nothing has happened for %llu s", (unsigned long long)(longest / second));
     }
 }
 
@@ -439,9 +439,9 @@ static void make_rank(int i, void *copy)
     struct rank *rank = &w.rank[i];
     Dl_info info;
 
-    rank->main = (world_rank_main *)(uintptr_t)dlsym(copy, "replay_rank");
+    rank->main = (replay_rank_main *)(uintptr_t)dlsym(copy, "replay_rank");
     if (rank->main == NULL || dladdr((void *)(uintptr_t)rank->main, &info) == 0) {
-        world_fail("rank.so: %s", dlerror());
+        replay_fail("rank.so: %s", dlerror());
     }
     rank->base = info.dli_fbase;
     getcontext(&rank->context);
@@ -457,8 +457,8 @@ static void crashed(int sig, siginfo_t *info, void *context)
     const void *code = (const void *)(uintptr_t)at->uc_mcontext.gregs[REG_RIP];
 
     (void)info;
-    world_fail("signal %d (%s) in rank %d at %#zx of rank.so", sig, strsignal(sig), w.self,
-               w.self < 0 ? 0 : world_place(w.self, code));
+    replay_fail("signal %d (%s) in rank %d at %#zx of rank.so", sig, strsignal(sig), w.self,
+                w.self < 0 ? 0 : replay_place(w.self, code));
 }
 
 static void watch(void)
@@ -487,13 +487,13 @@ static void look_for_leaks(void *const copies[])
         dlclose(copies[i]);
         w.self = -1;
         if (w.kernel->leaks(i) != 0) {
-            world_fail("rank %d has left memory or open files", i);
+            replay_fail("rank %d has left memory or open files", i);
         }
     }
 }
 
-void world_run(const struct program *program, void *const copies[],
-               const struct world_kernel *kernel, const char *folder)
+void replay_run(const struct program *program, void *const copies[],
+                const struct replay_kernel *kernel, const char *folder)
 {
     w.program = program;
     w.self = -1;

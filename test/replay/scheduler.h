@@ -1,0 +1,73 @@
+#ifndef IBSHIFT_REPLAY_SCHEDULER_H
+#define IBSHIFT_REPLAY_SCHEDULER_H
+
+/*
+ * The world that ranks live in: one process, one thread, one clock. Each rank is a copy of its own
+ * of the production code and of the software HCA (rank.so, loaded once a rank), so nothing in them
+ * knows that the others are not processes. A rank goes on until the world takes the processor from
+ * it: at any branch of its code, or when it waits. What the code asks of the kernel (wrap.c) and
+ * when it goes on are functions of the seed alone.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "program.h"
+
+enum { REPLAY_CARD = 256, REPLAY_FIRST_PID = 100 };
+
+/* What ranks tell one another outside of the nets: the launcher's exchange. */
+struct replay_card {
+    uint8_t address[REPLAY_CARD], node[REPLAY_CARD];
+    size_t address_size, node_size;
+};
+
+/* Of the rank that runs. */
+int replay_self(void); /* -1: none, the world itself */
+const struct program *replay_program(void);
+struct replay_card *replay_card(int rank);
+bool replay_is_dead(int rank);
+void replay_idle(
+    void); /* it found nothing to do: others go on, and when all say so the clock does */
+void replay_did(void);   /* it found something */
+void replay_moved(void); /* an adapter has copied something: the clock does not run away */
+void replay_sleep(uint64_t ns);
+void replay_barrier(void (*poll)(void *context), void *context);
+__attribute__((format(printf, 1, 2))) void replay_say(const char *format, ...);
+/* The run has failed: an oracle has seen something. Does not return. */
+__attribute__((noreturn, format(printf, 1, 2))) void replay_fail(const char *format, ...);
+/* The rank aborts: what it needs it has not got. */
+void replay_give_up(const char *file, int line);
+/* An operation of item failed here: whether anything that was done to the world can be why. */
+void replay_explain(int item, int status, int peer);
+
+/* Of the kernel's place. */
+uint64_t replay_now(void);
+bool replay_strikes(enum program_fault fault); /* the next case of it, for the rank that runs */
+void replay_kill(int rank);
+
+/* What a rank's copy exports. */
+typedef void replay_rank_main(int self);
+
+/* The world's side of the kernel (wrap.h), which calls the world itself. */
+struct replay_kernel {
+    void (*begin)(const char *folder, uint64_t seed);
+    void (*rank_died)(int rank);
+    int (*leaks)(int rank); /* what a rank that has ended has left, each said */
+};
+
+/* Runs the program; does not return when something is wrong. */
+void replay_run(const struct program *program, void *const copies[],
+                const struct replay_kernel *kernel, const char *folder);
+size_t replay_place(int rank, const void *code); /* in rank.so: for addr2line */
+uint64_t replay_hash(void);                      /* of all that happened */
+
+extern bool replay_is_quiet; /* prints what was wrong alone */
+
+/* Which branches were taken, by their place in rank.so; in shared memory. */
+extern uint8_t *replay_taken;
+enum { REPLAY_TAKEN = 4 << 20 };
+
+#endif
