@@ -3,12 +3,9 @@
  * without Open MPI. Everything here is a copy of this rank's own.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "../unit/world.h"
 #include "exec/engine.h"
@@ -44,36 +41,6 @@ struct ibshift_net *ibshift_loop_net(struct ibshift_loop *loop, uint32_t peer)
 {
     (void)loop, (void)peer;
     return own.net;
-}
-
-/* What work.c claims. A job whose memory ends there is aborted, as MPI does it by itself. */
-static void claim(bool is_so, const char *file, int line)
-{
-    if (!is_so) {
-        replay_give_up(file, line);
-    }
-}
-
-void _assert_true(LargestIntegralType result, const char *expression, const char *file, int line)
-{
-    (void)expression;
-    claim(result != 0, file, line);
-}
-
-void _assert_int_equal(LargestIntegralType a, LargestIntegralType b, const char *file, int line)
-{
-    claim(a == b, file, line);
-}
-
-/* Of test/unit/world.h. */
-uint64_t world_random(uint64_t *state)
-{
-    return program_random(state);
-}
-
-uint32_t world_random_below(uint64_t *state, uint32_t bound)
-{
-    return (uint32_t)(world_random(state) % bound);
 }
 
 static uint32_t id_of(uint32_t comm)
@@ -380,12 +347,6 @@ static bool prepare(struct call *call, int item)
         !choose(&options, what, ranks, &random)) {
         return false;
     }
-    if (!call->comm->is_open) {
-        call->comm->is_open = true;
-        call->comm->seq = 0;
-        ibshift_ledger_init(&call->comm->ledger);
-        ibshift_engine_enter(own.engine, id_of(what->comm));
-    }
     choose_pace(call, &options, &random);
     call->world = (struct world){.ranks = ranks, .engines = own.engines};
     call->work = work_create(&call->world, &options, &random);
@@ -511,6 +472,17 @@ static void call_by_tape(struct call *call, uint32_t repeats)
     free(tape);
 }
 
+/* As in MPI all members make it together: who is late with its first call has it already. */
+static void enter(uint32_t comm)
+{
+    if (own.self < program_comm_ranks(own.program, comm)) {
+        own.comm[comm].is_open = true;
+        own.comm[comm].seq = 0;
+        ibshift_ledger_init(&own.comm[comm].ledger);
+        ibshift_engine_enter(own.engine, id_of(comm));
+    }
+}
+
 static void forget(uint32_t comm)
 {
     bool may_be_written;
@@ -545,6 +517,9 @@ static void do_item(int i, struct call *group, int *outstanding)
     if (item->kind == PROGRAM_FREE) { /* in MPI collective over the communicator */
         replay_barrier(progress, NULL);
         forget(item->comm);
+        replay_barrier(progress, NULL);
+        enter(item->comm);
+        replay_barrier(progress, NULL);
         return;
     }
     if (world_random_below(&random, 4) == 0) {
@@ -577,6 +552,10 @@ void replay_rank(int self)
     own.self = self;
     own.program = replay_program();
     if (open_nets()) {
+        for (uint32_t comm = 0; comm < PROGRAM_COMMS; comm++) {
+            enter(comm);
+        }
+        replay_barrier(progress, NULL);
         for (int i = 0; i < own.program->items; i++) {
             if (!own.program->item[i].is_dropped) {
                 do_item(i, group, &outstanding);
