@@ -162,11 +162,11 @@ static void write_taken(const char *path)
     }
 }
 
-static uint64_t run_all(uint64_t first, uint64_t last)
+static uint64_t run_all(uint64_t first, uint64_t last, bool until_failure)
 {
     uint64_t failed = 0;
 
-    for (uint64_t seed = first; seed <= last; seed++) {
+    for (uint64_t seed = first; seed <= last && !(until_failure && failed > 0); seed++) {
         struct program program;
         int rc;
 
@@ -186,7 +186,8 @@ static int usage(void)
 {
     fprintf(stderr, "replay SEED                        once, with all that happens\n"
                     "replay --shrink SEED               the smallest program that still fails\n"
-                    "replay [--taken FILE] FIRST LAST   all of these seeds; the branches taken\n");
+                    "replay [--taken FILE] FIRST LAST   all of these seeds; the branches taken\n"
+                    "replay --until-failure FIRST LAST  up to the first that fails\n");
     return 2;
 }
 
@@ -194,7 +195,7 @@ int main(int argc, char **argv)
 {
     const char *taken = NULL;
     struct program program;
-    bool shrinks = false;
+    bool shrinks = false, until_failure = false;
     char path[PATH_MAX];
     ssize_t length;
     int rc;
@@ -206,6 +207,10 @@ int main(int argc, char **argv)
         argv += 2;
     } else if (argc > 1 && strcmp(argv[1], "--shrink") == 0) {
         shrinks = true;
+        argc--;
+        argv++;
+    } else if (argc > 1 && strcmp(argv[1], "--until-failure") == 0) {
+        until_failure = true;
         argc--;
         argv++;
     }
@@ -227,7 +232,7 @@ int main(int argc, char **argv)
         program_print(&program);
         rc = run(&program, true);
     } else {
-        rc = run_all(program.seed, strtoull(argv[2], NULL, 0)) != 0;
+        rc = run_all(program.seed, strtoull(argv[2], NULL, 0), until_failure) != 0;
     }
     if (taken != NULL) {
         write_taken(taken);
