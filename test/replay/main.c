@@ -221,8 +221,10 @@ int main(int argc, char **argv)
     path[length] = '\0';
     snprintf(base, sizeof(base), "/dev/shm/replay-%d", (int)getpid());
     mkdir(base, 0700);
-    replay_taken =
-        mmap(NULL, REPLAY_TAKEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (taken != NULL) {
+        replay_taken =
+            mmap(NULL, REPLAY_TAKEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    }
     load_copies(path);
     program_make(&program, strtoull(argv[1], NULL, 0));
     if (shrinks) {

@@ -11,6 +11,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "context.h"
 #include "front/front.h"
 
 enum { STACK = 1 << 20, LINE = 240, LINES = 1 << 12 };
@@ -25,13 +26,16 @@ enum state { READY, ASLEEP, AT_BARRIER, ENDED, DEAD };
 
 struct rank {
     enum state state, awake; /* awake: which it is again when it has slept */
-    ucontext_t context;
+    struct context context;
+    char *stack;
     uint64_t wakes;
     uint64_t branches; /* so many were taken */
     uint64_t allocations, rooms, copies;
     void (*poll)(void *context); /* at the barrier */
     void *poll_context;
     const char *base; /* of its copy's code */
+    struct replay_branches *count;
+    int64_t given; /* what count->budget was when its turn began */
     replay_rank_main *main;
 };
 
@@ -40,7 +44,7 @@ static struct {
     const struct replay_kernel *kernel;
     struct rank rank[PROGRAM_RANKS];
     struct replay_card card[PROGRAM_RANKS];
-    ucontext_t scheduler;
+    struct context scheduler;
     int self;
     uint64_t now, step, random, hash;
     uint64_t did_at;    /* the time when something happened last */
@@ -53,9 +57,6 @@ static struct {
     char line[LINES][LINE];
 } w = {.self = -1, .now = 1000000000};
 
-static int64_t budget; /* branches until the world takes the processor */
-static int64_t given;
-static uintptr_t base;
 uint8_t *replay_taken;
 
 int replay_self(void)
@@ -126,8 +127,7 @@ size_t replay_place(int rank, const void *code)
 static void say_where(int i)
 {
     const struct rank *rank = &w.rank[i];
-    uintptr_t bottom = (uintptr_t)rank->context.uc_stack.ss_sp;
-    uintptr_t frame = (uintptr_t)rank->context.uc_mcontext.gregs[REG_RBP];
+    uintptr_t bottom = (uintptr_t)rank->stack, frame = context_frame(&rank->context);
     char text[LINE] = "";
     size_t n = 0;
 
@@ -166,15 +166,22 @@ void replay_fail(const char *format, ...)
     _exit(1);
 }
 
+static void count_branches(struct rank *rank)
+{
+    uint64_t taken = (uint64_t)(rank->given - rank->count->budget);
+
+    rank->branches += taken;
+    w.now += taken / (uint64_t)w.program->ranks;
+    rank->given = rank->count->budget = INT64_MAX;
+}
+
 static void to_scheduler(void)
 {
     struct rank *rank = &w.rank[w.self];
     int error = errno;
 
-    rank->branches += (uint64_t)(given - budget);
-    w.now += (uint64_t)(given - budget) / (uint64_t)w.program->ranks;
-    given = budget = 0;
-    swapcontext(&rank->context, &w.scheduler);
+    count_branches(rank);
+    context_switch(&rank->context, &w.scheduler);
     errno = error; /* the thread's, and so all ranks' */
 }
 
@@ -250,25 +257,11 @@ static void act_at_branch(struct rank *rank)
     }
 }
 
-/* Instrumented code calls it at each branch. */
-void __sanitizer_cov_trace_pc(void);
-void __sanitizer_cov_trace_pc(void)
+void replay_turn_ends(void)
 {
-    uintptr_t at = (uintptr_t)__builtin_return_address(0) - base;
-
-    if (w.self < 0) {
-        return;
-    }
-    if (at < REPLAY_TAKEN) {
-        replay_taken[at] = 1;
-    }
-    if (--budget <= 0) {
-        struct rank *rank = &w.rank[w.self];
-
-        rank->branches += (uint64_t)(given - budget);
-        w.now += (uint64_t)(given - budget) / (uint64_t)w.program->ranks;
-        given = budget = 0;
-        act_at_branch(rank);
+    if (w.self >= 0) { /* not while the copy is loaded */
+        count_branches(&w.rank[w.self]);
+        act_at_branch(&w.rank[w.self]);
         to_scheduler();
     }
 }
@@ -371,10 +364,11 @@ static int64_t turn_of(const struct rank *rank)
 
 static void run(int self)
 {
+    struct rank *rank = &w.rank[self];
+
     w.self = self;
-    base = (uintptr_t)w.rank[self].base;
-    given = budget = turn_of(&w.rank[self]);
-    swapcontext(&w.scheduler, &w.rank[self].context);
+    rank->given = rank->count->budget = turn_of(rank);
+    context_switch(&w.scheduler, &rank->context);
     w.self = -1;
 }
 
@@ -444,11 +438,12 @@ static void make_rank(int i, void *copy)
         replay_fail("rank.so: %s", dlerror());
     }
     rank->base = info.dli_fbase;
-    getcontext(&rank->context);
-    rank->context.uc_stack.ss_sp = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
-                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    rank->context.uc_stack.ss_size = STACK;
-    makecontext(&rank->context, start, 0);
+    rank->count = dlsym(copy, "replay_branches");
+    rank->count->taken = replay_taken;
+    rank->count->base = (uintptr_t)rank->base;
+    rank->stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    context_make(&rank->context, rank->stack, STACK, start);
 }
 
 static void crashed(int sig, siginfo_t *info, void *context)
@@ -483,7 +478,7 @@ static void look_for_leaks(void *const copies[])
             continue;
         }
         w.self = i;
-        given = budget = INT64_MAX; /* nobody else goes on any more */
+        w.rank[i].count->budget = INT64_MAX; /* nobody else goes on any more */
         dlclose(copies[i]);
         w.self = -1;
         if (w.kernel->leaks(i) != 0) {

@@ -48,8 +48,14 @@ uint64_t replay_now(void);
 bool replay_strikes(enum program_fault fault); /* the next case of it, for the rank that runs */
 void replay_kill(int rank);
 
-/* What a rank's copy exports. */
+/* What a rank's copy exports: its main function, and what is counted at its branches. */
 typedef void replay_rank_main(int self);
+struct replay_branches {
+    int64_t budget; /* branches until the world takes the processor */
+    uint8_t *taken; /* NULL: nobody asks */
+    uintptr_t base;
+};
+void replay_turn_ends(void); /* they are used up */
 
 /* The world's side of the kernel (wrap.h), which calls the world itself. */
 struct replay_kernel {
@@ -66,7 +72,7 @@ uint64_t replay_hash(void);                      /* of all that happened */
 
 extern bool replay_is_quiet; /* prints what was wrong alone */
 
-/* Which branches were taken, by their place in rank.so; in shared memory. */
+/* Which branches were taken, by their place in rank.so; in shared memory. NULL: nobody asks. */
 extern uint8_t *replay_taken;
 enum { REPLAY_TAKEN = 4 << 20 };
 
