@@ -1,4 +1,7 @@
-/* The ranks' allocations: each known until it is freed, and refused when the program says so. */
+/*
+ * The ranks' allocations: each known until it is freed, with a fence on both sides, and refused when the program says
+ * so. What was freed is kept for a while and looked at again: a peer or an adapter may still write there.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,45 +11,109 @@
 #include "wrap.h"
 #include "scheduler.h"
 
-enum { PLACES = 1 << 16, SAID = 8 };
+enum { PLACES = 1 << 16, SAID = 8, FENCE = 16, KEPT = 512, LOOKED_AT = 1 << 14 };
+enum { FENCE_BYTE = 0xfc, NEW_BYTE = 0xa5, FREED_BYTE = 0xdd };
 
 static struct block {
-    void *at;
-    size_t size;
-    void *by; /* whose code it was */
+    char *at;
+    size_t size, lead; /* bytes before it */
+    void *by;          /* whose code it was */
     int rank;
-} blocks[PLACES];
+} blocks[PLACES], kept[KEPT];
+static uint32_t freed;
 
 static size_t place_of(const void *at)
 {
     return (size_t)((uintptr_t)at * 0x9e3779b97f4a7c15u >> 48);
 }
 
-static void *note(void *at, size_t size, void *by)
+static bool is_filled(const char *at, size_t size, int byte)
 {
-    size_t i = place_of(at);
+    for (size_t i = 0; i < size; i++) {
+        if ((uint8_t)at[i] != byte) {
+            return false;
+        }
+    }
+    return true;
+}
 
-    if (at == NULL || replay_self() < 0) {
-        return at;
+static size_t looked_at(const struct block *block)
+{
+    return block->size < LOOKED_AT ? block->size : LOOKED_AT;
+}
+
+/* Memory that nobody has written yet is not zero. */
+static void *note(char *base, size_t size, size_t lead, bool is_zero, void *by)
+{
+    size_t i = place_of(base + lead);
+
+    if (base == NULL) {
+        return NULL;
     }
     while (blocks[i].at != NULL) {
         i = (i + 1) % PLACES;
     }
-    blocks[i] = (struct block){at, size, by, replay_self()};
-    return at;
+    blocks[i] = (struct block){base + lead, size, lead, by, replay_self()};
+    memset(base + lead - FENCE, FENCE_BYTE, FENCE);
+    memset(base + lead + size, FENCE_BYTE, FENCE);
+    if (!is_zero) {
+        memset(base + lead, NEW_BYTE, looked_at(&blocks[i]));
+    }
+    return base + lead;
 }
 
-/* Closes the gap: what follows may have been pushed on over it. */
-static void forget(void *at)
+static void *take(size_t size, bool is_zero, void *by)
 {
-    size_t i = place_of(at), hole;
+    if (replay_self() < 0) {
+        return is_zero ? calloc(1, size) : malloc(size);
+    }
+    return note(is_zero ? calloc(1, size + 2 * FENCE) : malloc(size + 2 * FENCE), size, FENCE,
+                is_zero, by);
+}
+
+static void check_fence(const struct block *block)
+{
+    if (!is_filled(block->at - FENCE, FENCE, FENCE_BYTE) ||
+        !is_filled(block->at + block->size, FENCE, FENCE_BYTE)) {
+        replay_fail("rank %d: somebody has written beyond %zu bytes, taken at %#zx of rank.so",
+                    block->rank, block->size, replay_place(block->rank, block->by));
+    }
+}
+
+static void release(struct block *block)
+{
+    if (block->at == NULL) {
+        return;
+    }
+    if (!is_filled(block->at, looked_at(block), FREED_BYTE)) {
+        replay_fail(
+            "rank %d: somebody has written to %zu bytes that were freed, taken at %#zx of rank.so",
+            block->rank, block->size, replay_place(block->rank, block->by));
+    }
+    free(block->at - block->lead);
+    block->at = NULL;
+}
+
+static struct block *find(void *at)
+{
+    size_t i = place_of(at);
 
     while (blocks[i].at != NULL && blocks[i].at != at) {
         i = (i + 1) % PLACES;
     }
+    return &blocks[i];
+}
+
+/* Closes the gap: what follows may have been pushed on over it. */
+static struct block forget(void *at)
+{
+    size_t i = (size_t)(find(at) - blocks), hole;
+    struct block block;
+
     if (blocks[i].at == NULL) {
-        return; /* the C library's own, as of open_memstream() */
+        return (struct block){0}; /* the C library's own, as of open_memstream() */
     }
+    block = blocks[i];
     hole = i;
     for (i = (i + 1) % PLACES; blocks[i].at != NULL; i = (i + 1) % PLACES) {
         size_t home = place_of(blocks[i].at);
@@ -57,6 +124,38 @@ static void forget(void *at)
         }
     }
     blocks[hole].at = NULL;
+    return block;
+}
+
+static void give(void *at)
+{
+    struct block block = at != NULL ? forget(at) : (struct block){0};
+
+    if (block.at == NULL) {
+        free(at);
+        return;
+    }
+    check_fence(&block);
+    memset(block.at, FREED_BYTE, looked_at(&block));
+    release(&kept[freed % KEPT]);
+    kept[freed++ % KEPT] = block;
+}
+
+static void *resize(void *at, size_t size, void *by)
+{
+    struct block *block;
+    void *moved;
+
+    if (replay_self() < 0) {
+        return realloc(at, size);
+    }
+    moved = take(size, false, by);
+    if (at != NULL && moved != NULL) {
+        block = find(at);
+        memcpy(moved, at, block->size < size ? block->size : size);
+        give(at);
+    }
+    return moved;
 }
 
 static bool is_refused(void)
@@ -70,58 +169,78 @@ static bool is_refused(void)
 
 void *__wrap_malloc(size_t size)
 {
-    return is_refused() ? NULL : note(malloc(size), size, __builtin_return_address(0));
+    return is_refused() ? NULL : take(size, false, __builtin_return_address(0));
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    return is_refused() ? NULL
-                        : note(calloc(count, size), count * size, __builtin_return_address(0));
+    return is_refused() ? NULL : take(count * size, true, __builtin_return_address(0));
 }
 
 void *__wrap_realloc(void *at, size_t size)
 {
-    void *moved;
-
-    if (is_refused()) {
-        return NULL;
-    }
-    if (at != NULL) {
-        forget(at);
-    }
-    moved = realloc(at, size);
-    if (moved == NULL) {
-        abort(); /* the machine's own memory is at its end */
-    }
-    return note(moved, size, __builtin_return_address(0));
-}
-
-int __wrap_posix_memalign(void **at, size_t alignment, size_t size)
-{
-    int rc = is_refused() ? ENOMEM : posix_memalign(at, alignment, size);
-
-    if (rc == 0) {
-        note(*at, size, __builtin_return_address(0));
-    }
-    return rc;
+    return is_refused() ? NULL : resize(at, size, __builtin_return_address(0));
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
+    size_t lead = alignment > FENCE ? alignment : FENCE;
+
     return is_refused() ? NULL
-                        : note(aligned_alloc(alignment, size), size, __builtin_return_address(0));
+                        : note(aligned_alloc(alignment, lead + size + FENCE), size, lead, false,
+                               __builtin_return_address(0));
+}
+
+int __wrap_posix_memalign(void **at, size_t alignment, size_t size)
+{
+    void *block = __wrap_aligned_alloc(alignment, size);
+
+    *at = block != NULL ? block : *at;
+    return block != NULL ? 0 : ENOMEM;
 }
 
 char *__wrap_strdup(const char *text)
 {
-    return is_refused() ? NULL : note(strdup(text), strlen(text) + 1, __builtin_return_address(0));
+    size_t size = strlen(text) + 1;
+    char *copy = is_refused() ? NULL : take(size, false, __builtin_return_address(0));
+
+    return copy != NULL ? memcpy(copy, text, size) : NULL;
 }
 
 void __wrap_free(void *at)
 {
-    if (at != NULL) {
-        forget(at);
-        free(at);
+    give(at);
+}
+
+/* The program's own buffers: fenced, and never refused. */
+void *user_malloc(size_t size);
+void *user_calloc(size_t count, size_t size);
+void user_free(void *at);
+
+void *user_malloc(size_t size)
+{
+    return take(size, false, __builtin_return_address(0));
+}
+
+void *user_calloc(size_t count, size_t size)
+{
+    return take(count * size, true, __builtin_return_address(0));
+}
+
+void user_free(void *at)
+{
+    give(at);
+}
+
+void memory_check(void)
+{
+    for (size_t i = 0; i < PLACES; i++) {
+        if (blocks[i].at != NULL) {
+            check_fence(&blocks[i]);
+        }
+    }
+    for (uint32_t i = 0; i < KEPT; i++) {
+        release(&kept[i]);
     }
 }
 

@@ -26,6 +26,13 @@ int program_comm_ranks(const struct program *program, uint32_t comm)
     return fewer < program->ranks - 1 ? program->ranks - fewer : 2;
 }
 
+int program_host_of(const struct program *program, int rank)
+{
+    int ranks = program->ranks, hosts = program->hosts;
+
+    return ranks > hosts ? rank / ((ranks + hosts - 1) / hosts) : rank;
+}
+
 static void make_item(struct program_item *item, uint64_t *random)
 {
     static const enum program_kind kinds[] = {PROGRAM_CALL,  PROGRAM_CALL,  PROGRAM_CALL,
@@ -74,6 +81,9 @@ static void of_adapter(struct program_act *act, const struct program *program, u
         snprintf(text, size, kinds[3], host, longer % 100000, longer / 16 + 1);
         break;
     case 4:
+        act->is_lasting = true;
+        act->rank = (int)host;
+        act->time = longer % 100000 * 1000ull;
         snprintf(text, size, kinds[4], host, longer % 100000);
         break;
     case 5:

@@ -41,6 +41,7 @@ struct program_act {
     uint64_t at, count;
     uint64_t time; /* ns */
     char text[80];
+    bool is_lasting; /* of an adapter: the port of host number `rank` stays away from `time` on */
     bool is_dropped;
 };
 
@@ -65,5 +66,6 @@ void program_make(struct program *program, uint64_t seed);
 void program_print(const struct program *program);
 /* The ranks of communicator number comm: the first so many. */
 int program_comm_ranks(const struct program *program, uint32_t comm);
+int program_host_of(const struct program *program, int rank);
 
 #endif

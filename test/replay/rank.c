@@ -59,9 +59,7 @@ static int copy_card(void *context, uint32_t peer, void *card, size_t size)
 
 static int host_of(int rank)
 {
-    int ranks = own.program->ranks, hosts = own.program->hosts;
-
-    return ranks > hosts ? rank / ((ranks + hosts - 1) / hosts) : rank;
+    return program_host_of(own.program, rank);
 }
 
 static bool is_near(void *context, uint32_t peer)

@@ -11,6 +11,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "causes.h"
 #include "context.h"
 #include "front/front.h"
 
@@ -20,8 +21,9 @@ enum { CALM = 3 }; /* so often has each rank found nothing before the clock goes
 static const uint64_t us = 1000, ms = 1000 * 1000, second = 1000 * 1000 * 1000ull;
 static const uint64_t longest = 400 * 1000 * 1000000ull; /* ns without anything: it hangs */
 
-static const uint64_t long_stop = 1000 * 1000000ull; /* after which others may lose patience */
+static const uint64_t long_stop = 30 * 1000 * 1000000ull; /* after which others may lose patience */
 
+enum { begun = 1000000000 }; /* ns */
 enum state { READY, ASLEEP, AT_BARRIER, ENDED, DEAD };
 
 struct rank {
@@ -50,12 +52,11 @@ static struct {
     uint64_t did_at;    /* the time when something happened last */
     uint32_t calm;      /* turns since then in which nothing did */
     uint64_t faults_at; /* of the software HCA: when it wants to be called */
-    bool has_faults;    /* something was done that may fail an operation */
     uint64_t gate;      /* barriers that are over */
     bool is_acted[PROGRAM_FAULTS];
     int lines;
     char line[LINES][LINE];
-} w = {.self = -1, .now = 1000000000};
+} w = {.self = -1, .now = begun};
 
 uint8_t *replay_taken;
 
@@ -221,7 +222,7 @@ void replay_kill(int rank)
 
     replay_say("rank %d is killed", rank);
     w.rank[rank].state = DEAD;
-    w.has_faults = true;
+    causes_happened(rank, CAUSE_DEAD);
     w.kernel->rank_died(rank);
     replay_did();
     if (is_self) {
@@ -231,7 +232,7 @@ void replay_kill(int rank)
 
 void replay_give_up(const char *file, int line)
 {
-    if (!w.has_faults) {
+    if (!causes_has(w.self, CAUSE_MEMORY)) {
         replay_fail("%s:%d: claims what is not so on rank %d", file, line, w.self);
     }
     replay_say("aborts at %s:%d", file, line);
@@ -252,6 +253,9 @@ static void act_at_branch(struct rank *rank)
             replay_kill(w.self);
         } else {
             replay_say("stopped for %.3f ms", (double)act->time / 1e6);
+            if (act->time > long_stop) {
+                causes_happened(w.self, CAUSE_LATE);
+            }
             replay_sleep(act->time);
         }
     }
@@ -285,7 +289,9 @@ bool replay_strikes(enum program_fault fault)
             *count < act->at + act->count) {
             if (fault != FAULT_NO_COPY) {
                 replay_say("%s", fault == FAULT_NO_MEMORY ? "no memory" : "no room");
-                w.has_faults = true;
+            }
+            if (fault == FAULT_NO_MEMORY) {
+                causes_happened(w.self, CAUSE_MEMORY);
             }
             return true;
         }
@@ -296,10 +302,7 @@ bool replay_strikes(enum program_fault fault)
 void replay_explain(int item, int status, int peer)
 {
     replay_say("item %d failed with rank %d: %s", item, peer, strerror(-status));
-    if (!w.has_faults) {
-        replay_fail("item %d failed on rank %d with rank %d (%s), and nothing was done", item,
-                    w.self, peer, strerror(-status));
-    }
+    causes_failed(w.self, item, w.program->item[item].comm, status, peer);
 }
 
 /* All that are not dead. Those who wait go on with their nets, as in MPI's own barriers. */
@@ -374,8 +377,18 @@ static void run(int self)
 
 static void adapters_act(void)
 {
-    if (w.now >= w.faults_at) {
-        w.faults_at = control_act();
+    if (w.now < w.faults_at) {
+        return;
+    }
+    w.faults_at = control_act();
+    for (int i = 0; i < w.program->acts; i++) {
+        const struct program_act *act = &w.program->act[i];
+
+        for (int rank = 0; rank < w.program->ranks && act->is_lasting && !act->is_dropped; rank++) {
+            if (program_host_of(w.program, rank) == act->rank && w.now >= begun + act->time) {
+                causes_happened(rank, CAUSE_LINK);
+            }
+        }
     }
 }
 
@@ -498,19 +511,17 @@ void replay_run(const struct program *program, void *const copies[],
     w.kernel = kernel;
     kernel->begin(folder, program->seed);
     watch();
-    for (int i = 0; i < program->acts; i++) {
-        const struct program_act *act = &program->act[i];
-
-        w.has_faults |=
-            !act->is_dropped && (act->fault == FAULT_OF_ADAPTER ||
-                                 (act->fault == FAULT_RANK_STOPS && act->time > long_stop));
-    }
+    causes_begin(program);
     for (int i = 0; i < program->ranks; i++) {
         make_rank(i, copies[i]);
     }
     while (turn()) {
     }
+    if (causes_unexplained() != 0) {
+        replay_fail("%d failures without a cause", causes_unexplained());
+    }
     look_for_leaks(copies);
+    kernel->check();
     print_lines();
     mix(w.now);
     for (int i = 0; i < program->ranks; i++) {

@@ -62,6 +62,7 @@ struct replay_kernel {
     void (*begin)(const char *folder, uint64_t seed);
     void (*rank_died)(int rank);
     int (*leaks)(int rank); /* what a rank that has ended has left, each said */
+    void (*check)(void);    /* memory: does not return when it is wrong */
 };
 
 /* Runs the program; does not return when something is wrong. */

@@ -106,7 +106,7 @@ static int leaks(int rank)
     return count;
 }
 
-const struct replay_kernel wrap_kernel = {begin, rank_died, leaks};
+const struct replay_kernel wrap_kernel = {begin, rank_died, leaks, memory_check};
 
 static bool is_virtual(pid_t pid)
 {

@@ -1,0 +1,24 @@
+#ifndef IBSHIFT_REPLAY_CAUSES_H
+#define IBSHIFT_REPLAY_CAUSES_H
+
+#include "scheduler.h"
+
+/* What was done to a rank that can be why an operation fails. Faults that the product must bear are none of these. */
+enum cause {
+    CAUSE_DEAD,    /* it was killed, or has given up for want of memory */
+    CAUSE_LATE,    /* it was stopped for longer than others are patient */
+    CAUSE_MEMORY,  /* an allocation was refused */
+    CAUSE_LINK,    /* its host's port went down and stayed so, or its device died */
+    CAUSE_HOSTILE, /* what it sends is garbage */
+    CAUSES
+};
+
+void causes_begin(const struct program *program);
+void causes_happened(int rank, enum cause cause);
+bool causes_has(int rank, enum cause cause);
+bool causes_any(void);
+void causes_failed(int rank, int item, uint32_t comm, int status, int peer);
+/* At the end: how many failures have no cause; each is said. */
+int causes_unexplained(void);
+
+#endif
