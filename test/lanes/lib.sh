@@ -38,6 +38,9 @@ t_fn() { # NAME FUNCTION ARG...: the same for a shell function of the lane, with
 
 t_took() { echo "$2 $1" >>"$IBSHIFT_OUT/times"; } # NAME SECONDS
 
+# Lanes that run at once build in the same folder.
+make() { flock -o "$IBSHIFT_BUILD/make.lock" make "$@"; }
+
 # What a lane needs beyond bootstrap --tests, each a Debian package or COMMAND=PACKAGE: installed as root, else a failure
 # that says what to run. A lane that was asked for passes over nothing that can be had, so it is skipped only where the
 # packages are not Debian's.
