@@ -2,15 +2,11 @@
 #ifndef IBSHIFT_TEST_COMPILED_H
 #define IBSHIFT_TEST_COMPILED_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <cmocka.h>
 
 #include "fabric/read/compiled.h"
+#include "unit.h"
 
 static inline void write_compiled(const char *path, const struct ibshift_fabric *f,
                                   const uint32_t *order, uint32_t count)

@@ -2,15 +2,11 @@
 #ifndef MUTANT_H
 #define MUTANT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 
 #include "proof/check.h"
+#include "unit.h"
 
 /* One round of one rank, to be spoilt; returns the new number of steps. */
 struct round {

@@ -159,13 +159,11 @@ bool nets_tried(const struct message *m)
 
 int make_folder(void **state)
 {
-    (void)state;
     snprintf(folder, sizeof(folder), "/dev/shm/test-node-XXXXXX");
     return mkdtemp(folder) == NULL;
 }
 
 int remove_folder(void **state)
 {
-    (void)state;
     return rmdir(folder);
 }

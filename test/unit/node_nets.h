@@ -2,13 +2,8 @@
 #define TEST_UNIT_NODE_NETS_H
 
 /* Three endpoints of a node's net in this process, and messages between them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "net/node/private.h"
+#include "unit.h"
 
 enum { NETS = 3, COMM = 7 };
 

@@ -1,13 +1,9 @@
 /* Emission is pure: any round at any time gives the same steps, no more than a round may have. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 
 #include "plan/alg_emit.h"
+#include "unit.h"
 
 static void backwards_is_the_same(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                                   uint32_t rank)

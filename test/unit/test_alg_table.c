@@ -1,13 +1,9 @@
 /* The table of algorithms: names, limits, and what is said about a plan that cannot be. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 
 #include "plan/alg.h"
+#include "unit.h"
 
 static void names_are_found_and_unique(void **state)
 {

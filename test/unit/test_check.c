@@ -1,16 +1,12 @@
 /* Every algorithm, every number of ranks to 64 and some above, every root, radices 1 to 8: proved.
  * Of composed ones fewer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "proof/check.h"
+#include "unit.h"
 
 struct tally {
     uint64_t cases;

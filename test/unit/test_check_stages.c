@@ -1,16 +1,12 @@
 /* All-to-all over node orders and tables of stages: place keepers, several ranks a node, own rows.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "proof/check.h"
 #include "plan/order.h"
+#include "unit.h"
 
 enum { SLOTS_MAX = 96, RANKS_MAX = 48 };
 

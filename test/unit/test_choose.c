@@ -1,16 +1,12 @@
 /* The choice: candidates, and the best of them. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "ask.h"
 #include "choose/crowd.h"
 #include "plan/nodes.h"
 #include "plan/order.h"
+#include "unit.h"
 
 static const struct ibshift_wish nothing;
 
@@ -19,7 +15,6 @@ static void candidates_are_few_and_different(void **state)
 {
     struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
 
-    (void)state;
     for (size_t i = 0; i < ibshift_alg_count; i++) {
         const struct ibshift_alg *alg = ibshift_alg_table[i];
 
@@ -58,7 +53,6 @@ static void candidates_fit_ranks_and_bytes(void **state)
                 {"chain", 8, 1ull << 24, 6, {0}, {1}}};
     struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_BCAST, rows[i].name);
 
@@ -78,7 +72,6 @@ static void what_is_asked_for_is_the_only_candidate(void **state)
     struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
     struct ibshift_wish wish = {.radix = 5, .segment = 1000};
 
-    (void)state;
     assert_int_equal(ibshift_candidates(tree, 3, 8, &wish, found), 1);
     assert_int_equal(found[0].radix, 5);
     assert_int_equal(ibshift_candidates(chain, 3, 2001, &wish, found), 1);
@@ -153,7 +146,6 @@ static void a_glance_at_many_ranks_is_good_enough(void **state)
     double sum = 0;
     int cells = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
         struct ibshift_plan plan = {.ranks = many[i], .commutative = true};
 
@@ -178,7 +170,6 @@ static void the_cheapest_wins(void **state)
 {
     struct ibshift_plan plan = {.ranks = 12, .commutative = true};
 
-    (void)state;
     for (int collective = 0; collective < IBSHIFT_COLLECTIVES; collective++) {
         for (uint64_t bytes = 8; bytes <= 1 << 20; bytes *= 512) {
             struct ibshift_question question =
@@ -216,7 +207,6 @@ static void a_brief_answer_is_the_same(void **state)
     struct ibshift_crowd crowd;
     struct ibshift_nodes nodes;
 
-    (void)state;
     for (uint32_t rank = 0; rank < RANKS; rank++) {
         places[rank] = (struct ibshift_place){rank / 5 + 1, rank / 5 + 1, 2, false};
     }
@@ -255,7 +245,6 @@ static void a_price_has_a_bound(void **state)
                                             .bytes = 1 << 16};
     struct ibshift_price price, bounded;
 
-    (void)state;
     assert_int_equal(ibshift_price(&request, &price), 0);
     request.most = price.last;
     assert_int_equal(ibshift_price(&request, &bounded), 0);
@@ -272,7 +261,6 @@ static void standing_grants_are_part_of_the_question(void **state)
     struct ibshift_question question = ask(IBSHIFT_ALLREDUCE, &plan, 40000);
     struct ibshift_choice best[2];
 
-    (void)state;
     model.at_once = 16384;
     question.model = &model;
     question.wish.alg = ibshift_alg_find(IBSHIFT_ALLREDUCE, "recursive_doubling");
@@ -305,7 +293,6 @@ static void equal_prices_are_told_by_hops(void **state)
     struct ibshift_question question = ask(IBSHIFT_SCAN, &plan, 8);
     struct ibshift_answer answer;
 
-    (void)state;
     question.model = &model;
     question.crowd = &four_on_two;
     answer = ibshift_choose_best(&question);
@@ -323,7 +310,6 @@ static void equal_prices_of_processors_are_told_by_messages(void **state)
     struct ibshift_question question = ask(IBSHIFT_ALLREDUCE, &plan, 8);
     struct ibshift_choice best, linear;
 
-    (void)state;
     question.model = &ibshift_model_software;
     question.crowd = &four_on_two;
     best = ibshift_choose_best(&question).best;
@@ -363,7 +349,6 @@ static void shared_memory_is_priced_as_it_was_measured(void **state)
         {IBSHIFT_SCATTER, "linear", 4, 16384, 0, 4.55, "linear"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
         struct ibshift_plan plan = {
             .ranks = cells[i].ranks, .commutative = true, .radix = cells[i].radix, .segments = 1};
@@ -392,7 +377,6 @@ static void a_wish_that_cannot_be_is_as_none(void **state)
     struct ibshift_question question = ask(IBSHIFT_ALLGATHER, &plan, 64);
     struct ibshift_answer free_choice = ibshift_choose_best(&question), answer;
 
-    (void)state;
     question.wish.alg = ibshift_alg_find(IBSHIFT_ALLGATHER, "neighbor_exchange");
     answer = ibshift_choose_best(&question); /* even numbers only */
     assert_ptr_equal(answer.best.alg, free_choice.best.alg);
@@ -408,7 +392,6 @@ static void a_wish_is_taken_at_any_price(void **state)
     struct ibshift_question question = ask(IBSHIFT_BCAST, &plan, 1 << 20);
     struct ibshift_answer answer;
 
-    (void)state;
     question.wish.alg = ibshift_alg_find(IBSHIFT_BCAST, "chain");
     question.wish.segment = 1024;
     answer = ibshift_choose_best(&question);
@@ -427,7 +410,6 @@ static void a_leader_gathers_within_bounds(void **state)
     struct ibshift_question question = ask(IBSHIFT_ALLTOALL, &plan, 8);
     int all;
 
-    (void)state;
     for (uint32_t rank = 0; rank < RANKS; rank++) {
         host_of[rank] = rank > 0;
     }
@@ -448,7 +430,6 @@ static void both_kinds_are_told(void **state)
     struct ibshift_question question = ask(IBSHIFT_ALLREDUCE, &plan, 8);
     struct ibshift_answer answer;
 
-    (void)state;
     question.near = &ibshift_model_node;
     assert_int_equal(ibshift_nodes_make(host_of, 8, &nodes), 0);
     plan.nodes = &nodes;
@@ -474,7 +455,6 @@ static void radices_beyond_the_trees_are_left_out(void **state)
     struct ibshift_plan plan = {.ranks = 8, .commutative = true, .segments = 1, .leaders = 1};
     struct ibshift_question question = ask(IBSHIFT_EXSCAN, &plan, 1 << 20);
 
-    (void)state;
     assert_int_equal(ibshift_nodes_make(host_of, 8, &nodes), 0);
     plan.nodes = &nodes;
     assert_int_equal(ibshift_choose_best(&question).candidates, 2 + 3 * 5);
@@ -503,7 +483,6 @@ static void an_order_is_followed(void **state)
     struct ibshift_plan plan = {.ranks = 4, .order = &order};
     struct ibshift_question question = ask(IBSHIFT_ALLTOALL, &plan, 8192);
 
-    (void)state;
     question.needs = IBSHIFT_ALG_SIZES;
     assert_true(ibshift_choose_best(&question).best.alg->flags & IBSHIFT_ALG_ORDER);
 }
@@ -521,7 +500,6 @@ static void many_messages_are_estimated(void **state)
                                             .window = question.window};
     struct ibshift_price price;
 
-    (void)state;
     plan.radix = answer.best.radix;
     assert_int_equal(answer.best.alg->radix_max, 0); /* not Bruck, which sends all several times */
     assert_int_equal(ibshift_price(&request, &price), 0);
@@ -531,7 +509,6 @@ static void many_messages_are_estimated(void **state)
 
 static void classes_end_at_powers_and_halves(void **state)
 {
-    (void)state;
     for (int class = 0; class < IBSHIFT_SIZE_CLASSES; class ++) {
         assert_int_equal(ibshift_size_class(ibshift_class_size(class)), class);
         assert_int_equal(ibshift_size_class(ibshift_class_size(class) + 1),

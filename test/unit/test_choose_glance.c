@@ -1,15 +1,11 @@
 /* A glance at many ranks: how little is looked at, and how near its price is to the whole one. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "choose/choose.h"
 #include "choose/crowd.h"
 #include "choose/glance.h"
 #include "plan/nodes.h"
+#include "unit.h"
 
 /* Among 1,728 ranks a price does not take more than one among 64: few messages stand for all. */
 static void what_is_seen_of_many_ranks_is_little(void **state)
@@ -21,7 +17,6 @@ static void what_is_seen_of_many_ranks_is_little(void **state)
     struct ibshift_plan few = {.ranks = 8};
     struct ibshift_price many, fewer;
 
-    (void)state;
     assert_int_equal(ibshift_price(&request, &many), -E2BIG);
     assert_int_equal(ibshift_glance(&request, &many), 0);
     request.plan = &few;
@@ -44,7 +39,6 @@ static void pieces_of_many_ranks_fill_the_wire(void **state)
                                             .limit = 64};
     struct ibshift_price glanced, whole;
 
-    (void)state;
     assert_int_equal(ibshift_glance(&request, &glanced), 0);
     request.limit = 0;
     assert_int_equal(ibshift_price(&request, &whole), 0);
@@ -63,7 +57,6 @@ static void what_is_seen_of_many_segments_is_little(void **state)
 {
     static const enum ibshift_collective of[] = {IBSHIFT_BCAST, IBSHIFT_REDUCE};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct ibshift_plan plan = {.ranks = 100, .segments = 1 << 20, .commutative = true};
         uint64_t events = 0;
@@ -88,7 +81,6 @@ static void a_glance_at_many_segments_is_good_enough(void **state)
 {
     static const enum ibshift_collective of[] = {IBSHIFT_BCAST, IBSHIFT_REDUCE};
 
-    (void)state;
     for (int i = 0; i < 8; i++) {
         struct ibshift_plan plan = {
             .ranks = i < 4 ? 65 : 100, .segments = 6000, .commutative = true};
@@ -159,7 +151,6 @@ static void a_glance_at_hosts_is_good_enough(void **state)
                 {IBSHIFT_ALLTOALL, {"bruck", "linear", NULL}},
                 {IBSHIFT_ALLGATHER, {"ring", "bruck", "by_node", NULL}}};
 
-    (void)state;
     for (int i = 0; i < 3 * 4 * 2; i++) {
         struct ibshift_crowd crowd;
         struct ibshift_nodes nodes;
@@ -245,7 +236,6 @@ static void a_glance_at_uneven_hosts_is_good_enough(void **state)
               {put_many_on_one, IBSHIFT_ALLTOALL, "linear", 1, 64},
               {put_many_on_one, IBSHIFT_ALLTOALL, "linear", 1, 8192}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
         uint32_t host_of[256], ranks;
         struct ibshift_place places[256];
@@ -293,7 +283,6 @@ static void many_segments_of_few_hosts_have_a_price(void **state)
                 {IBSHIFT_BCAST, "chain", 4},    {IBSHIFT_BCAST, "chain", 32},
                 {IBSHIFT_BCAST, "chain", 64},   {IBSHIFT_REDUCE, "chain", 64}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct ibshift_crowd crowd;
         struct ibshift_nodes nodes;
@@ -342,7 +331,6 @@ static void counts_are_in_the_price_of_many_ranks(void **state)
         .crowd = &crowd};
     struct ibshift_choice known, told;
 
-    (void)state;
     make_hosts(128, 4, false, true, &crowd, &nodes);
     known = ibshift_choose_best(&question).best;
     question.needs = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_NODE;

@@ -1,20 +1,15 @@
 /* What is kept of choices: for all communicators of a process the same as what each would find; and trials of rivals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "ask.h"
 #include "choose/trial.h"
+#include "unit.h"
 
 /* The same question, asked again, on other memory, or of another shape. */
 static void what_is_known_is_the_best(void **state)
 {
     struct ibshift_model slow = ibshift_model_typical;
 
-    (void)state;
     slow.latency *= 50;
     for (int again = 0; again < 2; again++) {
         for (uint32_t ranks = 2; ranks < 12; ranks += 3) {
@@ -77,7 +72,6 @@ static void what_is_asked_for_counts(void **state)
                         many = plan;
     struct ibshift_question one = ask(IBSHIFT_BCAST, &plan, 1 << 16), other = one;
 
-    (void)state;
     other.collective = IBSHIFT_REDUCE;
     differ("collective", &one, &other);
     other = one;
@@ -129,7 +123,6 @@ static void who_shares_what_counts(void **state)
     struct ibshift_plan plan = {.ranks = RANKS, .commutative = true}, nodes = plan, apart, root;
     struct ibshift_question one, other;
 
-    (void)state;
     assert_int_equal(ibshift_nodes_make(halves, RANKS, &by_halves), 0);
     assert_int_equal(ibshift_nodes_make(uneven, RANKS, &by_one), 0);
     for (int i = 0; i < 4; i++) {
@@ -163,7 +156,6 @@ static void who_shares_what_counts(void **state)
 /* A rival has one call in a period, the one that it is compared with comes just before. */
 static void turns_are_counted(void **state)
 {
-    (void)state;
     for (uint32_t period = 2; period <= 100; period += 49) {
         struct ibshift_trial trial = {.calls = 0};
 
@@ -181,7 +173,6 @@ static void quartiles_are_kept(void **state)
     static const uint64_t times[IBSHIFT_TRIAL_CALLS] = {70, 1000000, 20, 50, 90, 10, 80, 30, 60};
     struct ibshift_trial trial = {.calls = 0};
 
-    (void)state;
     for (int i = 0; i < IBSHIFT_TRIAL_CALLS; i++) {
         assert_false(ibshift_trial_is_full(&trial));
         ibshift_trial_take(&trial, IBSHIFT_TRIAL_RIVAL, times[i]);
@@ -196,7 +187,6 @@ static void quartiles_are_kept(void **state)
 /* What is hardly less is no gain; what all wait for a late rank changes nothing in who is faster. */
 static void a_rival_must_gain(void **state)
 {
-    (void)state;
     assert_true(ibshift_trial_is_better(89, 100));
     assert_false(ibshift_trial_is_better(90, 100));
     assert_false(ibshift_trial_is_better(100, 89));
@@ -210,7 +200,6 @@ static void rivals_are_other_rows(void **state)
     struct ibshift_choice own = ibshift_choose_best(&question).best, found[8], first;
     int count = ibshift_choose_rivals(&question, &own, 4, found, 8);
 
-    (void)state;
     assert_in_range(count, 2, 8);
     for (int i = 0; i < count; i++) {
         assert_ptr_not_equal(found[i].alg, own.alg);
@@ -243,7 +232,6 @@ static void a_search_has_one_space(void **state)
     struct ibshift_question question = ask(IBSHIFT_ALLREDUCE, &plan, 4096);
     struct ibshift_choice own, found[8];
 
-    (void)state;
     spaces = 0;
     own = ibshift_choose_best(&question).best;
     assert_int_equal(spaces, 1);

@@ -1,12 +1,7 @@
 /* How an all-to-all will be sent, as its price has to know: the same on all ranks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "choose/pacing.h"
 #include "plan/nodes.h"
+#include "unit.h"
 
 static struct ibshift_sending sending_of(const struct ibshift_model *model,
                                          const struct ibshift_pacing_fabric *fabric)
@@ -38,7 +33,6 @@ static void a_file_that_others_lack_does_not_count(void **state)
                                               torus = {.ring = 8}, none = {.kib = 0};
     struct ibshift_sending sending = sending_of(&ibshift_model_typical, &none);
 
-    (void)state;
     assert_int_equal(sending.window, 7);
     assert_true(is_same(sending, sending_of(&ibshift_model_typical, &fast)));
     assert_true(is_same(sending, sending_of(&ibshift_model_typical, &slow)));
@@ -50,7 +44,6 @@ static void the_same_file_counts(void **state)
     static const struct ibshift_pacing_fabric fast = {.hosts = 64, .kib = 20},
                                               slow = {.hosts = 64, .kib = 1000};
 
-    (void)state;
     assert_false(is_same(sending_of(&ibshift_model_typical, &fast),
                          sending_of(&ibshift_model_typical, &slow)));
 }
@@ -62,7 +55,6 @@ static void posts_cost_what_the_price_says(void **state)
     struct ibshift_model dear = ibshift_model_typical;
     struct ibshift_pace_facts facts = {.bytes = 0};
 
-    (void)state;
     ibshift_pacing_add(&facts, &ibshift_model_software, &none);
     assert_float_equal(facts.post, 1e3 * ibshift_model_software.send_min, 1e-9);
     assert_float_equal(facts.latency, 1e3 * ibshift_model_software.latency, 1e-9);
@@ -83,7 +75,6 @@ static void pieces_change_the_choice(void **state)
                                         .model = &ibshift_model_typical};
     struct ibshift_choice whole = ibshift_choose_best(&question).best, cut;
 
-    (void)state;
     assert_true((whole.alg->flags & IBSHIFT_ALG_FREE) != 0);
     question.free = (struct ibshift_sending){.window = 1, .piece = 256};
     cut = ibshift_choose_best(&question).best;
@@ -97,7 +88,6 @@ static void pieces_change_the_choice(void **state)
 /* As the walk of all ranks counts them, also of more ranks than a choice walks. */
 static void posts_are_those_of_the_walk(void **state)
 {
-    (void)state;
     for (uint32_t ranks = 4; ranks <= 128; ranks *= 2) {
         for (uint64_t bytes = 1000; bytes <= 100000; bytes *= 10) {
             struct ibshift_plan plan = {.ranks = ranks, .commutative = true};
@@ -130,7 +120,6 @@ static void posts_within_a_node_are_whole(void **state)
                                         .model = &ibshift_model_typical,
                                         .near = &ibshift_model_typical};
 
-    (void)state;
     assert_int_equal(ibshift_nodes_make(node_of, 6, &nodes), 0);
     assert_int_equal(ibshift_pacing_posts(&question, 4000), 2 + 3 * 5);
     ibshift_nodes_free(&nodes);

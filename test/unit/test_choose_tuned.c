@@ -1,9 +1,4 @@
 /* Measured files: their names, which one a job finds, and how they differ. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +6,7 @@
 #include <unistd.h>
 
 #include "choose/tuned.h"
+#include "unit.h"
 
 enum { PATH = 256 };
 
@@ -52,7 +48,6 @@ static void expect(enum ibshift_tuned wanted, const char *folder, const char *fi
 
 static int begin(void **state)
 {
-    (void)state;
     strcpy(base, "/tmp/ibshift-tuned-XXXXXX");
     if (mkdtemp(base) == NULL) {
         return -1;
@@ -64,7 +59,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     return rmdir(site) | rmdir(user) | rmdir(base);
 }
 
@@ -72,7 +66,6 @@ static void a_name_says_what_was_measured(void **state)
 {
     char text[PATH];
 
-    (void)state;
     struct ibshift_made made = ibshift_tuned_made(own.device, "20.31", 200000, 4, 1, 4);
 
     ibshift_tuned_name(&own, text, sizeof(text));
@@ -90,7 +83,6 @@ static void other_versions_are_doubtful(void **state)
     struct ibshift_made file = own, here = own;
     char words[PATH];
 
-    (void)state;
     strcpy(here.firmware, "20.31");
     strcpy(here.ibshift, "1.1.0");
     ibshift_tuned_doubt(&file, &here, "p", words, sizeof(words)); /* the file does not say */
@@ -107,7 +99,6 @@ static void other_versions_are_doubtful(void **state)
 
 static void the_user_goes_before_the_administrator(void **state)
 {
-    (void)state;
     expect(IBSHIFT_TUNED_NONE, "", "");
     touch(site, name);
     expect(IBSHIFT_TUNED_FOUND, site, name);
@@ -121,7 +112,6 @@ static void others_are_told_of_where_there_is_no_better(void **state)
 {
     static const char other[] = "costs-mlx5-15b3-101b-100000-Mb-s-4.1.4";
 
-    (void)state;
     touch(user, "costs-half-written~17");
     touch(user, "fabric");
     expect(IBSHIFT_TUNED_NONE, "", "");
@@ -143,7 +133,6 @@ static void nobody_has_a_folder(void **state)
 {
     char path[PATH];
 
-    (void)state;
     unsetenv("HOME");
     assert_int_equal(IBSHIFT_TUNED_NONE, ibshift_tuned_find("", &own, path, sizeof(path)));
     setenv("HOME", "relative", 1);
@@ -157,7 +146,6 @@ static void files_speak_for_their_levels(void **state)
     struct ibshift_costs costs = {.has_far = true, .far = ibshift_model_example};
     struct ibshift_levels levels = ibshift_levels_typical(), before = levels;
 
-    (void)state;
     strcpy(costs.made.device, "x");
     ibshift_levels_take(&levels, &costs);
     assert_true(levels.hardware.latency == costs.far.latency &&
@@ -182,7 +170,6 @@ static void differences_are_named(void **state)
     struct ibshift_made file = own;
     char words[PATH];
 
-    (void)state;
     ibshift_tuned_differ(&file, &own, "p", words, sizeof(words));
     assert_string_equal("", words);
     file.speed[0] = '\0'; /* it does not say */
@@ -204,7 +191,6 @@ static void every_field_of_a_model_counts(void **state)
     uint64_t before = ibshift_levels_digest(&levels);
     double *field = (double *)&levels.software;
 
-    (void)state;
     for (size_t i = 0; i < offsetof(struct ibshift_model, free_messages) / sizeof(*field); i++) {
         double kept = field[i];
 

@@ -1,9 +1,4 @@
 /* Plans of plans: proved for nodes of all kinds, and as few messages between nodes as they say. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +6,7 @@
 #include "nodes.h"
 #include "plan/composition.h"
 #include "proof/check.h"
+#include "unit.h"
 
 static uint64_t cases;
 

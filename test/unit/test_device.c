@@ -1,12 +1,8 @@
 /* Runtimes of devices are looked for when a library was loaded, not at each call. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "device/device.h"
+#include "unit.h"
 
 static int searches;
 
@@ -23,7 +19,6 @@ static void a_library_is_looked_for_once(void **state)
 {
     int first;
 
-    (void)state;
     ibshift_device_look(NULL);
     first = searches;
     if (ibshift_device != NULL) { /* this program has one */

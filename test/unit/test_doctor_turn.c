@@ -1,12 +1,8 @@
 /* What the order of arrivals says about an adapter's turns. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "doctor/turn.h"
+#include "unit.h"
 
 enum { LENGTH = 64 * 1024 };
 
@@ -39,7 +35,6 @@ static void a_turn_for_each_of_the_others(void **state)
                           "121"
                           "0"),
                      43 * 1024); /* 1.5 turns, to the nearest KiB */
-    (void)state;
 }
 
 /* Turns of queue pairs, not of messages: four packets each, of the long message too. */
@@ -49,7 +44,6 @@ static void short_messages_come_in_runs(void **state)
                           "1111222211112222"
                           "0"),
                      LENGTH / 2);
-    (void)state;
 }
 
 /* Who is late once sees several turns as one run: the median stays. */
@@ -61,7 +55,6 @@ static void a_late_look_changes_nothing(void **state)
                           "12121212"
                           "0"),
                      6 * 1024); /* 10 turns of 6.4 */
-    (void)state;
 }
 
 static void whole_messages_and_none(void **state)
@@ -79,7 +72,6 @@ static void whole_messages_and_none(void **state)
                           "1212"),
                      0);
     assert_int_equal(told(""), 0);
-    (void)state;
 }
 
 static void the_median_of_rounds(void **state)
@@ -90,7 +82,6 @@ static void the_median_of_rounds(void **state)
     assert_int_equal(rounds[0], 1);
     assert_int_equal(rounds[4], 9);
     assert_int_equal(turn_median(rounds, 0), 0);
-    (void)state;
 }
 
 static void what_a_peer_says_has_bounds(void **state)
@@ -101,7 +92,6 @@ static void what_a_peer_says_has_bounds(void **state)
     assert_true(turn_is_heard(all, 3, LENGTH));
     assert_false(turn_is_heard(longer, 2, LENGTH));
     assert_false(turn_is_heard(odd, 1, LENGTH));
-    (void)state;
 }
 
 int main(void)

@@ -2,16 +2,12 @@
  * Every algorithm moves the right bytes: all small P, all roots, any window, disorder, late ranks,
  * several collectives at once, restarted ones.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "nodes.h"
 #include "world.h"
+#include "unit.h"
 
 enum { MANY_TURNS = 200000, AT_ONCE = 3 };
 

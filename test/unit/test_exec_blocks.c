@@ -1,13 +1,9 @@
 /* Symbolic blocks become addresses: every layout, ranges, gaps, and what does not fit together. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "exec/blocks.h"
+#include "unit.h"
 
 static char memory[1000];
 

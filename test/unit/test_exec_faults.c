@@ -3,15 +3,11 @@
  * names a rank; in time; and with nothing left in the net.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "world.h"
+#include "unit.h"
 
 enum { TIMEOUT = 1000, PATIENCE = 20000, DEADLINE = 100000, MANY_TURNS = 1000000 };
 

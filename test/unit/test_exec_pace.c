@@ -2,16 +2,12 @@
  * Whatever the pace, the clocks and the delays: the collective ends, and right. And each pace holds
  * back what it says it does.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "world.h"
+#include "unit.h"
 
 enum { MANY_TURNS = 400000, RANKS_MAX = 40 };
 

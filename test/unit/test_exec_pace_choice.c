@@ -1,12 +1,8 @@
 /* A pace in words, and the one that auto takes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "exec/pace/pace.h"
+#include "unit.h"
 
 static void words_are_read_and_written(void **state)
 {

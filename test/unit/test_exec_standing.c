@@ -1,12 +1,6 @@
 /* Scratch at the same place each time: which calls have it, and that no other takes memory for it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "exec/standing.h"
+#include "unit.h"
 
 enum { ELEMENTS = 8192, ELEMENT = 4, EAGER = 16384 };
 

@@ -2,15 +2,11 @@
  * A tape has the steps of its plan, each ready when it comes; and a collective that runs down its
  * tape, or leaves it anywhere for the engine, has the result that it has without.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "world.h"
+#include "unit.h"
 
 enum { MANY_TURNS = 100000, MOST_RANKS = 12, NEVER = INT32_MAX };
 

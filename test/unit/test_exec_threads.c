@@ -2,14 +2,10 @@
  * progress. */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "world.h"
+#include "unit.h"
 
 enum { RANKS = 4, LANES = 3, RUNS = 40, PATIENT_POLLS = 20000000 };
 

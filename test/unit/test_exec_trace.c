@@ -1,14 +1,10 @@
 /* What the executor traces are the lines of the plan, all of them, once each. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "plan/print.h"
 #include "world.h"
+#include "unit.h"
 
 enum { RANKS = 6, LINES = 4096 };
 

@@ -1,16 +1,12 @@
 /* The order of an all-to-all: the shift where it is clean, a table where it is not, and why. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "fabric/table/arrange.h"
 #include "fabric/paths/contend.h"
 #include "fabric/graph/random.h"
 #include "fabric/read/synth.h"
+#include "unit.h"
 
 struct world {
     struct ibshift_fabric *f;

@@ -1,17 +1,13 @@
 /* Tables of blocks of hosts: memory that is kept to, several LIDs, and no try that cannot differ. */
 #include <errno.h>
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "fabric/paths/contend.h"
 #include "fabric/read/synth.h"
 #include "fabric/table/packing.h"
 #include "fabric/table/schedule.h"
+#include "unit.h"
 
 enum { RANKS_MAX = 512 };
 #define MEMORY ((size_t)256 << 20)

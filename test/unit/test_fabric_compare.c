@@ -1,17 +1,13 @@
 /* What a file says and what there is: the same from whatever source, and each kind of difference is told. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "proof/compare.h"
 #include "fabric/graph/rate.h"
 #include "fabric/read/synth.h"
+#include "unit.h"
 
 static struct ibshift_error err;
 

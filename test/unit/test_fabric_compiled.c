@@ -1,15 +1,10 @@
 /* The compiled form: what is written is what is read; every damaged file is refused. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "compiled.h"
 #include "proof/compare.h"
@@ -18,6 +13,7 @@
 #include "fabric/graph/random.h"
 #include "fabric/read/read.h"
 #include "fabric/read/synth.h"
+#include "unit.h"
 
 static char path[] = "/tmp/ibshift-compiled-XXXXXX";
 

@@ -1,13 +1,8 @@
 /* Contention counted by the compact paths equals a plain walk of every route; known figures. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "fabric/paths/contend.h"
 #include "fabric/paths/route.h"
@@ -15,6 +10,7 @@
 #include "fabric/graph/rate.h"
 #include "fabric/paths/route.h"
 #include "fabric/read/synth.h"
+#include "unit.h"
 
 struct job {
     struct ibshift_fabric *fabric;

@@ -1,16 +1,12 @@
 /* Recorded fabrics (test/fabrics): all formats of one fabric give the same graph, tables and
  * routes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "fabric/read/read.h"
 #include "fabric/paths/route.h"
+#include "unit.h"
 
 static struct ibshift_warnings warnings;
 

@@ -1,19 +1,15 @@
 /* Table schedules: valid, clean, near the bound, the same every time. */
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "fabric/graph/random.h"
 #include "fabric/paths/route.h"
 #include "fabric/table/schedule.h"
 #include "fabric/read/synth.h"
+#include "unit.h"
 
 #define RANKS_MAX 512
 #define MEMORY    ((size_t)256 << 20)

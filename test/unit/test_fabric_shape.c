@@ -1,18 +1,14 @@
 /* Shapes found in graphs, and orders found in tables, whatever the names, places of ports and
  * GUIDs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "fabric/shape/order.h"
 #include "fabric/graph/random.h"
 #include "fabric/read/read.h"
 #include "fabric/paths/route.h"
+#include "unit.h"
 
 static struct ibshift_fabric *load(const char *graph, const char *tables)
 {

@@ -1,18 +1,14 @@
 /* Service levels of pairs: read from OpenSM's and saquery's path records, kept in the compiled form. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "compiled.h"
 #include "fabric/read/read.h"
 #include "fabric/read/synth.h"
+#include "unit.h"
 
 static char path[] = "/tmp/ibshift-levels-XXXXXX";
 static struct ibshift_fabric *f;

@@ -1,15 +1,11 @@
 /* Synthetic fabrics: counts, and every host reaches every LID; intact trees carry every shift
  * cleanly. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "fabric/paths/route.h"
 #include "fabric/read/synth.h"
+#include "unit.h"
 
 static struct ibshift_fabric *fabric_of(const char *text)
 {

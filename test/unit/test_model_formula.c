@@ -1,13 +1,9 @@
 /* The closed formulas against the simulation, and the published ones against the exact ones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <math.h>
 
 #include "proof/formula.h"
 #include "choose/price.h"
+#include "unit.h"
 
 static struct ibshift_model loggp, logfp;
 

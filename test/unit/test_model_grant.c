@@ -1,15 +1,11 @@
 /* Messages longer than S: they leave with their receiver's grant, and their sender waits for the
  * acknowledgement. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 #include "choose/price.h"
 #include "choose/size.h"
 #include "plan/walk.h"
+#include "unit.h"
 
 static const struct ibshift_model model = {.latency = 10,
                                            .send_max = 1,
@@ -65,7 +61,6 @@ static void pieces_cost_posts(void **state)
     uint64_t posts;
     double whole = price_pieces(2, 2000, 0, &model, &posts), many, in_pieces;
 
-    (void)state;
     assert_int_equal(posts, 2);
     assert_float_equal(price_pieces(2, 2000, 500, &model, &posts), whole + 3 * 20, 0.1);
     assert_int_equal(posts, 2 * 4);
@@ -84,7 +79,6 @@ static void pieces_cost_posts(void **state)
 /* One message: what two ranks do, in closed form. */
 static void grant_goes_before_a_long_message(void **state)
 {
-    (void)state;
     assert_float_equal(price("linear", IBSHIFT_BCAST, 2, 1000, 1, &model), 1 + 9.99 + 10 + 2, 1e-9);
     assert_float_equal(price("linear", IBSHIFT_BCAST, 2, 2000, 1, &model),
                        1 + 10 + 2 + 1 + 19.99 + 2 * 10, 1e-9);
@@ -96,7 +90,6 @@ static void later_grants_are_there(void **state)
     struct ibshift_model without = model;
     double here, there;
 
-    (void)state;
     without.at_once = 0;
     here = price("ring", IBSHIFT_ALLGATHER, 8, 100000, 1, &model);
     there = price("ring", IBSHIFT_ALLGATHER, 8, 100000, 1, &without);
@@ -109,7 +102,6 @@ static void short_pieces_do_not_wait(void **state)
 {
     struct ibshift_model without = model;
 
-    (void)state;
     without.at_once = 0;
     assert_float_equal(price("chain", IBSHIFT_BCAST, 8, 64000, 64, &model),
                        price("chain", IBSHIFT_BCAST, 8, 64000, 64, &without), 1e-6);
@@ -123,7 +115,6 @@ static void a_granted_message_costs_more(void **state)
     struct ibshift_model more = model;
     double before, after;
 
-    (void)state;
     more.granted = 5;
     assert_true(price("linear", IBSHIFT_BCAST, 2, 1000, 1, &more) ==
                 price("linear", IBSHIFT_BCAST, 2, 1000, 1, &model));
@@ -140,7 +131,6 @@ static void grants_that_stand_are_there(void **state)
 {
     double grant = model.send_min + model.latency + model.recv_min; /* then the message is posted */
 
-    (void)state;
     assert_float_equal(price("recursive_doubling", IBSHIFT_ALLREDUCE, 2, 65536, 1, &model) + grant +
                            model.gap_byte,
                        price("recursive_doubling", IBSHIFT_ALLREDUCE, 2, 65537, 1, &model), 1e-6);
@@ -167,7 +157,6 @@ static void a_grant_that_stands_makes_nothing_dearer(void **state)
                                            .free_messages = 1};
     const struct ibshift_model *models[] = {&model, &switched};
 
-    (void)state;
     for (int i = 0; i < 2 * 2 * 7; i++) {
         const struct ibshift_model *m = models[i / 14];
         enum ibshift_collective collective = with[i % 2];

@@ -1,14 +1,10 @@
 /* The text of model parameters: units, defaults, and what is refused and how. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "choose/param.h"
+#include "unit.h"
 
 #define REQUIRED "L = 1 us\ng = 1 us\no_s = 1 us\no_r = 1 us\n"
 
@@ -34,7 +30,6 @@ static void units_are_converted(void **state)
     struct ibshift_model m;
     char error[IBSHIFT_TEXT_ERROR];
 
-    (void)state;
     assert_int_equal(
         0, parse("# comment\n L = 1300 ns # wire\r\n\no_s_max=2us\no_s_min = 500 ns\n"
                  "o_r = 0.0011 ms\ng = 3 us\nG = 8 Gbit/s\nf = 4\nS = 8 KiB\ncopy = 100 ps/B",
@@ -55,7 +50,6 @@ static void format_parses_to_the_same_model(void **state)
     char text[1024], error[IBSHIFT_TEXT_ERROR];
     int length = ibshift_model_format(&ibshift_model_example, text, sizeof(text));
 
-    (void)state;
     assert_in_range(length, 1, sizeof(text) - 1);
     assert_int_equal(0, parse(text, &m, error));
     assert_memory_equal(&m, &ibshift_model_example, sizeof(m));
@@ -67,7 +61,6 @@ static void format_says_each_field(void **state)
     enum { FIELDS = offsetof(struct ibshift_model, free_messages) / sizeof(double) };
     char before[1024], after[1024];
 
-    (void)state;
     assert_int_equal(sizeof(struct ibshift_model), (FIELDS + 1) * sizeof(double));
     ibshift_model_format(&ibshift_model_example, before, sizeof(before));
     for (size_t i = 0; i <= FIELDS; i++) {
@@ -87,7 +80,6 @@ static void overhead_falls_from_max_to_min(void **state)
 {
     const struct ibshift_model *m = &ibshift_model_example;
 
-    (void)state;
     assert_true(ibshift_model_send_overhead(m, 1) == 2.0);
     assert_true(ibshift_model_send_overhead(m, 2) == 1.25);
     assert_true(ibshift_model_recv_overhead(m, 1) == 1.5);
@@ -99,7 +91,6 @@ static void special_cases_drop_what_the_model_ignores(void **state)
     struct ibshift_model gp = ibshift_model_loggp(&ibshift_model_example);
     struct ibshift_model fp = ibshift_model_logfp(&ibshift_model_example);
 
-    (void)state;
     assert_true(gp.free_messages == 1 && gp.send_min == 2.0 && gp.gap_byte == 1e-3);
     assert_true(fp.free_messages == 2 && fp.send_min == 0.5 && fp.gap_byte == 0);
 }
@@ -140,7 +131,6 @@ static void bad_text_is_refused_with_its_line(void **state)
          "p: o_s_min is larger than o_s_max"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct ibshift_model m = {.latency = 77};
         char error[IBSHIFT_TEXT_ERROR] = "";
@@ -160,7 +150,6 @@ static void headings_part_the_levels(void **state)
     struct ibshift_costs costs, same;
     struct ibshift_model m;
 
-    (void)state;
     assert_int_equal(0, ibshift_costs_parse(text, sizeof(text) - 1, "p", &costs, error));
     assert_true(costs.has_far && costs.has_near);
     assert_true(costs.far.latency == 1 && costs.near.latency == 5 && costs.near.recv_max == 2);
@@ -184,7 +173,6 @@ static void a_file_of_a_node_alone(void **state)
     struct ibshift_costs costs;
     struct ibshift_model m;
 
-    (void)state;
     assert_int_equal(0, ibshift_costs_parse(text, sizeof(text) - 1, "p", &costs, error));
     assert_true(!costs.has_far && costs.has_near);
     assert_int_equal(0, parse(text, &m, error));
@@ -196,7 +184,6 @@ static void hostile_bytes_are_refused(void **state)
     struct ibshift_model m;
     char error[IBSHIFT_TEXT_ERROR], text[1000];
 
-    (void)state;
     memset(text, 'L', sizeof(text));
     assert_int_equal(-EINVAL, parse_bytes(text, sizeof(text), &m, error));
     assert_string_equal("p:1: line is longer than 200 characters", error);
@@ -261,7 +248,6 @@ static void spoilt_text_is_refused_or_sane(void **state)
     char good[1024], text[4096], error[IBSHIFT_TEXT_ERROR];
     int length = ibshift_model_format(&ibshift_model_example, good, sizeof(good)), refused = 0;
 
-    (void)state;
     print_message("seed %llu\n", (unsigned long long)seed);
     for (int i = 0; i < 50000; i++) {
         size_t size = (size_t)length;

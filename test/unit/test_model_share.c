@@ -1,12 +1,7 @@
 /* Ranks that share processors and ports: who they are, and the price in closed form. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "choose/crowd.h"
 #include "choose/price.h"
+#include "unit.h"
 
 static const struct ibshift_model model = {.latency = 10,
                                            .send_max = 1,
@@ -50,7 +45,6 @@ static void processors_are_shared_out(void **state)
 {
     static const double path = 2 * (1 + 10 + 2), work = 8 * (1 + 2);
 
-    (void)state;
     for (uint32_t c = 1; c <= 5; c++) {
         const uint32_t processors[] = {c, c, c, c};
         struct ibshift_crowd crowd = crowd_of(together, apart, processors);
@@ -68,7 +62,6 @@ static void hosts_of_one_rank_share_nothing(void **state)
     static const uint32_t processors[] = {1, 1, 1, 1};
     struct ibshift_crowd crowd = crowd_of(apart, apart, processors);
 
-    (void)state;
     for (uint64_t bytes = 1; bytes <= 1000; bytes += 999) {
         assert_float_equal(price("linear", IBSHIFT_ALLTOALL, bytes, &crowd, &model).last,
                            price("linear", IBSHIFT_ALLTOALL, bytes, NULL, &model).last, 1e-9);
@@ -82,7 +75,6 @@ static void a_port_lets_out_one_after_another(void **state)
     struct ibshift_crowd crowd = crowd_of(together, together, processors);
     struct ibshift_price p = price("linear", IBSHIFT_ALLTOALL, 1001, &crowd, &model);
 
-    (void)state;
     assert_float_equal(p.last, 11 * 0.5 + 12 * 10, 1e-9);
     assert_int_equal(p.of, IBSHIFT_PRICE_PORT);
 }
@@ -94,7 +86,6 @@ static void fewer_messages_win_on_shared_processors(void **state)
     struct ibshift_crowd crowded = crowd_of(together, apart, few);
     struct ibshift_crowd alone = crowd_of(together, apart, many);
 
-    (void)state;
     assert_true(price("linear", IBSHIFT_ALLREDUCE, 8, &alone, &model).last <
                 price("recursive_doubling", IBSHIFT_ALLREDUCE, 8, &alone, &model).last);
     assert_true(price("linear", IBSHIFT_ALLREDUCE, 8, &crowded, &model).last >
@@ -106,7 +97,6 @@ static void the_sender_moves_its_bytes(void **state)
 {
     struct ibshift_model software = model;
 
-    (void)state;
     software.gap_byte = 0;
     software.send_byte = 0.1;
     assert_float_equal(price("linear", IBSHIFT_SCATTER, 100, NULL, &software).last,
@@ -118,7 +108,6 @@ static void both_sides_copy_a_short_message(void **state)
 {
     struct ibshift_model copied = model;
 
-    (void)state;
     copied.gap = copied.gap_byte = 0;
     copied.send_byte = 0.1;
     copied.eager_byte = 0.01;
@@ -139,7 +128,6 @@ static void each_hop_waits_for_its_turn(void **state)
 {
     struct ibshift_model waiting = model;
 
-    (void)state;
     waiting.wake = 5;
     for (uint32_t c = 1; c <= 5; c++) {
         const uint32_t processors[] = {c, c, c, c};
@@ -160,7 +148,6 @@ static void each_hop_waits_for_its_turn(void **state)
 
 static void hops_are_of_the_longest_chain(void **state)
 {
-    (void)state;
     assert_int_equal(price("linear", IBSHIFT_ALLTOALL, 8, NULL, &model).hops, 1);
     assert_int_equal(price("linear", IBSHIFT_GATHER, 8, NULL, &model).hops, 1);
     assert_int_equal(price("ring", IBSHIFT_ALLGATHER, 8, NULL, &model).hops, 3);
@@ -178,7 +165,6 @@ static void places_are_numbered_as_ranks_come(void **state)
     struct ibshift_crowd crowd;
     uint32_t which;
 
-    (void)state;
     assert_int_equal(ibshift_crowd_make(places, 6, &crowd), 0);
     assert_int_equal(crowd.hosts, 3);
     assert_int_equal(crowd.ports, 3);
@@ -207,7 +193,6 @@ static void a_rank_without_a_processor_makes_a_crowd(void **state)
         bool is_crowded;
     } rows[] = {{hosts, 3, false}, {hosts, 4, true}, {others, 1, false}, {others, 2, true}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct ibshift_crowd crowd;
 

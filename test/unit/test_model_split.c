@@ -1,14 +1,10 @@
 /* The optimal split: the search finds what trying everything finds, and the simulation is the
  * faster for it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <math.h>
 
 #include "choose/price.h"
 #include "proof/split.h"
+#include "unit.h"
 
 enum { RANKS = 300 };
 

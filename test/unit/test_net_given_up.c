@@ -1,12 +1,8 @@
 /* What a net answers when a peer asks after a communicator that it waits on. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "net/given_up.h"
+#include "unit.h"
 
 enum { FAILED = 3, ASKED = 7, DEAD = 4, BUSY = 5 };
 
@@ -49,7 +45,6 @@ static const struct ibshift_net_ops ops = {.abort = tell, .now = now};
 
 static int begin(void **state)
 {
-    (void)state;
     memset(&it, 0, sizeof(it));
     it.net.ops = &ops;
     it.net.given_up = &it.given_up;
@@ -60,7 +55,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     ibshift_given_up_free(&it.given_up);
     return 0;
 }

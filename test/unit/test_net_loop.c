@@ -1,13 +1,9 @@
 /* The in-process net keeps the contract of net.h. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "net_loop.h"
+#include "unit.h"
 
 enum { PEERS = 3, MAX_EAGER = 64, BIG = 1000 };
 

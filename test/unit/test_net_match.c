@@ -1,12 +1,8 @@
 /* The table of messages by peer and key. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "net/match.h"
+#include "unit.h"
 
 enum { COUNT = 5000 };
 

@@ -1,12 +1,7 @@
 /* The net of one host: three endpoints in this process, and processes that die. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,6 +15,7 @@
 
 #include "node_nets.h"
 #include "profiler.h"
+#include "unit.h"
 
 static uint64_t seed;
 

@@ -1,16 +1,12 @@
 /* Random traffic on several communicators of a host, some of which are given up in the middle: what is
  * posted ends, what is not given up arrives, nothing is kept, and buffers are the caller's from the end on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <errno.h>
 
 #include "node_nets.h"
+#include "unit.h"
 
 enum { COMMS = 12, EACH = 40, MESSAGES = COMMS * EACH, TURNS_MAX = 1000000, SEEDS = 40 };
 
@@ -200,7 +196,6 @@ static void assert_nothing_kept(const struct ibshift_net_node *nn)
 
 static void given_up_in_the_middle(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < SEEDS; i++) {
         seed = i + 1;
         print_message("seed %u\n", i + 1);

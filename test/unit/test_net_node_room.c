@@ -2,10 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "net/node/node.h"
+#include "unit.h"
 
 enum { PROCESSES = 15, MEMORY = 4 << 20, ROOM = 64 << 20, CANNOT = 77 };
 
@@ -148,31 +144,26 @@ static void assert_served(uint32_t jobs, off_t taken, const uint32_t *wanted)
 
 static void all_are_served(void **state)
 {
-    (void)state;
     assert_served(1, 0, (uint32_t[]){128 << 10});
 }
 
 static void in_what_others_leave(void **state)
 {
-    (void)state;
     assert_served(1, ROOM * 3 / 4, (uint32_t[]){32 << 10});
 }
 
 static void a_job_after_another(void **state)
 {
-    (void)state;
     assert_served(2, 0, (uint32_t[]){128 << 10, 64 << 10});
 }
 
 static int make(void **state)
 {
-    (void)state;
     return mkdtemp(folder) == NULL;
 }
 
 static int unmake(void **state)
 {
-    (void)state;
     return rmdir(folder);
 }
 

@@ -1,15 +1,11 @@
 /* The address card of a process: wire format, and which ports reach each other. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "net/verbs/blob.h"
 #include "net/verbs/choice.h"
+#include "unit.h"
 
 static struct ibshift_verbs_address ib_port(uint8_t network, uint16_t lid)
 {

@@ -1,14 +1,10 @@
 /* Which ports are chosen, with and without a list, and which GID of a port. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "net/verbs/choice.h"
+#include "unit.h"
 
 static const struct ibshift_port_candidate node[] = {
     {"eth_0", 1, 1, 1, 25000, 0, 0, 0},         {"mlx5_0", 1, 1, 0, 100000, 2, 0xfe80, 0},

@@ -1,11 +1,6 @@
 /* Limits that count up for ever, and how a stock is shared out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "net/verbs/credit.h"
+#include "unit.h"
 
 static void news_may_come_in_any_order(void **state)
 {

@@ -1,12 +1,8 @@
 /* The fingerprint of records: the same however it is computed, another one when anything is older. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "net/verbs/fingerprint.h"
+#include "unit.h"
 
 enum { MOST = 8192, GUARD = 32, WORD = 8 };
 
@@ -32,7 +28,6 @@ static void check_copy(uint64_t (*make)(void *to, const void *from, size_t lengt
 
 static void all_ways_have_the_same(void **state)
 {
-    (void)state;
     fill(data, 1);
     for (size_t length = 0; length <= MOST - WORD; length += length < 400 ? 1 : 61) {
         uint64_t expected = ibshift_fingerprint(data + 3, length);
@@ -46,7 +41,6 @@ static void all_ways_have_the_same(void **state)
 /* It goes over the wire. */
 static void values_stay(void **state)
 {
-    (void)state;
     fill(data, 2);
     assert_int_equal(ibshift_fingerprint(data, 5), 0x8058c21cd0ffea77);
     assert_int_equal(ibshift_fingerprint(data, 100), 0x4dd07a926183ead7);
@@ -55,7 +49,6 @@ static void values_stay(void **state)
 
 static void every_bit_counts(void **state)
 {
-    (void)state;
     for (size_t length = 1; length <= 300; length += length < 40 ? 1 : 83) {
         uint64_t before;
 
@@ -92,7 +85,6 @@ static void older_words_show(void **state)
 {
     static const size_t lengths[] = {64, 128, 1024, 1080};
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         fill(data, 4);
         fill(older, 5);

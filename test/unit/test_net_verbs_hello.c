@@ -1,15 +1,11 @@
 /* The handshake over a channel that loses, doubles and reorders datagrams. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "net/verbs/hello.h"
+#include "unit.h"
 
 static uint64_t seed;
 

@@ -1,12 +1,8 @@
 /* How far a device is, on machines that hwloc makes up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <hwloc.h>
-#include <cmocka.h>
 
 #include "net/verbs/device.h"
+#include "unit.h"
 
 static uint32_t distance(hwloc_topology_t topology, const char *device, const char *own)
 {

@@ -3,18 +3,14 @@
  * contention in every shift; on tori what the rings determine comes out; damaged fabrics are routed, or
  * refused with the names of two switches that no route joins.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "fabric/read/synth.h"
 #include "route/verify.h"
+#include "unit.h"
 
 #define SEEDS 20
 
@@ -119,7 +115,6 @@ static const struct {
 
 static void fabrics_are_routed(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(fabrics_routed) / sizeof(fabrics_routed[0]); i++) {
         struct route_proof proof =
             proof_of(fabrics_routed[i].engine, fabrics_routed[i].fabric, fabrics_routed[i].lmc);
@@ -141,7 +136,6 @@ static void ecube_is_even_where_rings_allow_it(void **state)
                 {"torus:3x3x3,1", 9, 9}, {"torus:4x4x4,1", 32, 32}, {"torus:6x6,2", 108, 108},
                 {"torus:7x7,1", 42, 42}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(tori) / sizeof(tori[0]); i++) {
         struct route_proof proof = proof_of("ecube", tori[i].fabric, -1);
 
@@ -159,7 +153,6 @@ static void ecube_says_wraps_in_the_sl(void **state)
     uint32_t with[2] = {0, 0};
     struct route r;
 
-    (void)state;
     assert_int_equal(build("ecube", "torus:7,1", -1, &r, &err), 0);
     for (uint32_t s = 0; s < 7; s++) {
         for (uint32_t h = 0; h < 7; h++) {
@@ -178,7 +171,6 @@ static void flexible_is_more_even_than_updn(void **state)
 {
     static const char *const fabrics[] = {"torus:4x4,1", "torus:3x3x3,1"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(fabrics) / sizeof(fabrics[0]); i++) {
         struct route_proof updn = proof_of("updn", fabrics[i], -1);
         struct route_proof flexible = proof_of("flexible", fabrics[i], -1);
@@ -201,7 +193,6 @@ static void what_does_not_fit_is_named(void **state)
         {"flexible", "kary:2,2/drop=s2-00000,s2-00001", "no cables join"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct ibshift_error err = {""};
         struct route r;
@@ -245,7 +236,6 @@ static void aggregation_nodes_are_reached_as_hosts(void **state)
     struct ibshift_fabric *f = NULL;
     struct route_proof proof;
 
-    (void)state;
     assert_int_equal(ibshift_synth_fabric("kary:4,2/drop=h00003,h00005", &f, &err), 0);
     add_other(f, 0xa0, free_port(f));
     add_other(f, 0xa1, free_port(f));
@@ -320,7 +310,6 @@ static void try_cuts(const char *engine, const char *fabric, unsigned cuts, unsi
 
 static void cables_may_be_missing(void **state)
 {
-    (void)state;
     try_cuts("pgft", "kary:4,3", 1, SEEDS);
     try_cuts("pgft", "kary:4,3", 5, SEEDS);
     try_cuts("pgft", "pgft:2;8,6;1,4;1,2", 5, SEEDS);
@@ -337,7 +326,6 @@ static void switches_may_be_missing(void **state)
                                           "kary:4,3/drop=s1-00009,s2-00001,s3-00007"};
     uint64_t sum;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(fabrics) / sizeof(fabrics[0]); i++) {
         assert_true(is_routed("pgft", fabrics[i], 2, &sum));
         assert_true(is_routed("ftree", fabrics[i], 2, &sum));
@@ -352,7 +340,6 @@ static void leaves_may_be_empty(void **state)
     char text[128];
     uint64_t sum;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(damage) / sizeof(damage[0]); i++) {
         snprintf(text, sizeof(text), "kary:4,3%s", damage[i]);
         assert_true(is_routed("pgft", text, 2, &sum));

@@ -1,14 +1,10 @@
 /* Selection files of others, read as wishes; each wrong line with its number. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "choose/digest.h"
 #include "choose/rules.h"
+#include "unit.h"
 
 static int parse(const char *text, struct ibshift_rules *rules, char *error)
 {
@@ -42,7 +38,6 @@ static void text_is_read(void **state)
     char error[IBSHIFT_TEXT_ERROR];
     const struct ibshift_rule *rule;
 
-    (void)state;
     assert_int_equal(parse(text, &rules, error), 0);
     assert_int_equal(rules.count, 6);
     assert_string_equal(found(&rules, IBSHIFT_ALLTOALL, 0, 3, 8), "no rule");
@@ -75,7 +70,6 @@ static void json_is_read(void **state)
     struct ibshift_rules rules;
     char error[IBSHIFT_TEXT_ERROR];
 
-    (void)state;
     assert_int_equal(parse(json, &rules, error), 0);
     assert_string_equal(found(&rules, IBSHIFT_ALLGATHER, IBSHIFT_ALG_SIZES, 8, 1),
                         "neighbor_exchange");
@@ -93,7 +87,6 @@ static void what_is_ignored_may_be_any_text(void **state)
     char text[600], path[201], error[IBSHIFT_TEXT_ERROR];
     struct ibshift_rules rules;
 
-    (void)state;
     memset(path, 'p', sizeof(path));
     path[sizeof(path) - 1] = '\0';
     snprintf(text, sizeof(text),
@@ -140,7 +133,6 @@ static void what_is_wrong_has_its_line(void **state)
     struct ibshift_rules rules;
     char error[IBSHIFT_TEXT_ERROR];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_true(parse(cases[i].text, &rules, error) < 0);
         if (strstr(error, cases[i].error) == NULL) {
@@ -158,7 +150,6 @@ static void any_part_is_refused_or_read(void **state)
     struct ibshift_rules rules;
     char error[IBSHIFT_TEXT_ERROR], part[sizeof(json)];
 
-    (void)state;
     for (size_t length = 0; length < sizeof(json) - 3; length++) {
         memcpy(part, json, length);
         assert_true(ibshift_rules_parse(part, length, "part", &rules, error) < 0);
@@ -170,7 +161,6 @@ static void every_field_counts(void **state)
     struct ibshift_rules a, b;
     char error[IBSHIFT_TEXT_ERROR];
 
-    (void)state;
     assert_int_equal(parse("1 3 1 4 1 0 1 0 0", &a, error), 0);
     assert_int_equal(parse("1 3 1 4 1 0 1 0 1", &b, error), 0);
     assert_true(ibshift_rules_digest(&a, IBSHIFT_DIGEST) !=

@@ -1,12 +1,8 @@
 /* The text of each kind of step: the contract between the printer and the executor's trace. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 #include "plan/print.h"
+#include "unit.h"
 
 static void expect(const char *text, struct ibshift_step step, uint32_t rank, uint32_t round)
 {

@@ -1,8 +1,4 @@
 /* The software HCA's channels and slots after a death: the state that the dead leave is made by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "shm/chan.h"
 #include "shm/shm.h"
+#include "unit.h"
 
 enum { SELF = 3, FORMER = 1, NOBODY = SHM_THREADS }; /* NOBODY: a thread's place that nobody has */
 

@@ -1,16 +1,12 @@
 /* The packet model against times computed by hand, to the picosecond. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <errno.h>
 
 #include "fabric/read/synth.h"
 #include "sim/fabric.h"
+#include "unit.h"
 
 enum { FLIGHT = 7000, ROUTING = 90000, MTU = 1000, MESSAGES = 64 };
 #define PACKET 250000u /* ps of 1,000 bytes at 32 Gb/s */
@@ -244,7 +240,6 @@ static void scene(const struct scene *s)
 
 static void times(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
         scene(&scenes[i]);
     }
@@ -256,7 +251,6 @@ static void figures(void **state)
     struct bench b;
     struct sim_fabric_options options = usual();
 
-    (void)state;
     set_up(&b, "kary:4,1", &options);
     send(&b, 1, 0, 3, 2 * MTU + 500);
     run(&b);
@@ -294,7 +288,6 @@ static void adaptive_switches(void **state)
 {
     uint64_t alone = 3 * (FLIGHT + ROUTING) + 10 * PACKET + FLIGHT;
 
-    (void)state;
     assert_true(through_spines(false, false) >= alone + 20 * PACKET);
     assert_true(through_spines(true, false) <= alone + 2 * PACKET);
     assert_true(through_spines(true, true) <= alone + 2 * PACKET);
@@ -323,7 +316,6 @@ static unsigned ways_of_a_message(bool keeps_ways)
 
 static void ways_are_kept(void **state)
 {
-    (void)state;
     assert_true(ways_of_a_message(false) > 1);
     assert_int_equal(ways_of_a_message(true), 1);
 }
@@ -337,7 +329,6 @@ static void refuses(void **state)
     struct sim_fabric *fabric;
     struct ibshift_error err;
 
-    (void)state;
     sim_queue_init(&queue);
     assert_int_equal(ibshift_synth_fabric("kary:2,2", &graph, &err), 0);
     options.buffer = 0;
@@ -366,7 +357,6 @@ static void deadlock(void **state)
     struct sim_fabric_options options = usual();
     uint32_t links[8];
 
-    (void)state;
     options.buffer = MTU;
     for (int arbiter = SIM_ROUND_ROBIN; arbiter <= SIM_FIFO; arbiter++) {
         options.arbiter = (enum sim_arbiter)arbiter;
@@ -391,7 +381,6 @@ static void no_deadlock_on_two_lanes(void **state)
     struct ibshift_error err;
     uint8_t *table;
 
-    (void)state;
     assert_int_equal(ibshift_synth_fabric("torus:5,1", &graph, &err), 0);
     table = calloc(graph->switch_count, graph->lft_stride);
     assert_non_null(table);
@@ -419,7 +408,6 @@ static void busy_is_not_stuck(void **state)
     struct sim_event event;
     int kind, events = 0;
 
-    (void)state;
     options.buffer = 2 * MTU;
     for (int arbiter = SIM_ROUND_ROBIN; arbiter <= SIM_FIFO; arbiter++) {
         options.arbiter = (enum sim_arbiter)arbiter;

@@ -1,16 +1,12 @@
 /* Collectives of the executor over virtual time: against closed forms, with all bytes looked at. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <errno.h>
 
 #include "fabric/read/synth.h"
 #include "sim/job.h"
+#include "unit.h"
 
 enum { FLIGHT = 7000, ROUTING = 90000, MTU = 1000, RANKS_MAX = 64 };
 #define PACKET 250000u /* ps of 1,000 bytes at 32 Gb/s */
@@ -74,7 +70,6 @@ static void eager_shift(void **state)
 {
     struct bench b;
 
-    (void)state;
     set_up(&b, "kary:4,1", 4, "shift");
     run(&b);
     assert_int_equal(b.job.status, 0);
@@ -90,7 +85,6 @@ static void granted_shift(void **state)
     const uint64_t back = 2 * (FLIGHT + ROUTING);
     struct bench b;
 
-    (void)state;
     set_up(&b, "kary:4,1", 4, "shift");
     b.params.net.max_eager = 1000;
     b.params.net.control = back + 50000;
@@ -106,7 +100,6 @@ static void copies_share_memory(void **state)
     const uint64_t copy = UINT64_C(20) * MTU * 8000000 / 80000;
     struct bench b;
 
-    (void)state;
     for (uint32_t memory = 0; memory <= 80000; memory += 80000) {
         set_up(&b, "kary:4,1", 2, "shift");
         b.host_of[1] = 0;
@@ -125,7 +118,6 @@ static void a_rank_copies_one_at_a_time(void **state)
     const uint64_t copy = UINT64_C(20) * MTU * 8000000 / 80000;
     struct bench b;
 
-    (void)state;
     set_up(&b, "kary:4,1", 4, "linear");
     b.params.window = 8;
     for (uint32_t r = 0; r < 4; r++) {
@@ -141,7 +133,6 @@ static void overheads(void **state)
 {
     struct bench b;
 
-    (void)state;
     set_up(&b, "kary:4,1", 2, "shift");
     b.params.net.overhead = 10000;
     run(&b);
@@ -156,7 +147,6 @@ static void bound_is_the_busiest_cable(void **state)
     struct bench b;
     uint32_t link;
 
-    (void)state;
     set_up(&b, "kary:4,2", 16, "shift");
     run(&b);
     assert_int_equal(b.job.status, 0);
@@ -171,7 +161,6 @@ static void background(void **state)
     uint64_t time[2];
     uint32_t link;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct bench b;
 
@@ -195,7 +184,6 @@ static void clocks_are_compared(void **state)
 {
     uint64_t time[2];
 
-    (void)state;
     for (int compared = 0; compared < 2; compared++) {
         struct sim_job_pacing pacing;
         struct bench b;

@@ -1,14 +1,10 @@
 /* The simulated net by itself: net.h's promises, in time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "fabric/read/synth.h"
 #include "sim/net.h"
+#include "unit.h"
 
 enum { RANKS = 4, BYTES = 4000, EVENTS_MAX = 16 };
 #define PACKET 250000u
@@ -130,7 +126,6 @@ static void rendezvous(void **state)
     uint64_t there = 500000 + 100000 + 4 * PACKET + 10000;
     struct bench b;
 
-    (void)state;
     run(&b, &options, one_to_two);
     assert_int_equal(b.events[2], 1);
     assert_int_equal(b.event[2][0].cookie, 20);
@@ -152,7 +147,6 @@ static void pieces(void **state)
     uint64_t there = 3 * (100000 + 10000) + 4 * PACKET;
     struct bench b;
 
-    (void)state;
     run(&b, &options, one_to_two_in_pieces);
     assert_int_equal(b.events[2], 1);
     assert_in_range(b.when[2][0], there + 2 * 500000, there + 2 * 1500000);
@@ -170,7 +164,6 @@ static void grants_in_the_fabric(void **state)
     const struct sim_net_options options = {.control = 0, .grant_bytes = 500};
     struct bench b;
 
-    (void)state;
     run(&b, &options, one_to_two);
     assert_int_equal(b.when[2][0], (100000 + PACKET / 2 + 10000) + 100000 + 4 * PACKET + 10000);
     tear_down(&b);
@@ -202,7 +195,6 @@ static void early_piece(void **state)
     const struct sim_net_options options = {.control = 0};
     struct bench b;
 
-    (void)state;
     run(&b, &options, early_in_pieces);
     assert_int_equal(b.events[2], 2);
     assert_int_equal(b.event[2][0].status, IBSHIFT_NET_EARLY);
@@ -216,7 +208,6 @@ static void early_news(void **state)
     const struct sim_net_options options = {.control = 0};
     struct bench b;
 
-    (void)state;
     run(&b, &options, early);
     assert_int_equal(b.events[2], 2);
     assert_int_equal(b.event[2][0].status, IBSHIFT_NET_EARLY);
@@ -250,7 +241,6 @@ static void grant_wakes(void **state)
     const struct sim_net_options options = {.control = 500000};
     struct bench b;
 
-    (void)state;
     run(&b, &options, granted_later);
     assert_int_equal(b.events[2], 1);
     assert_int_equal(b.when[2][0], 500000 + 100000 + 4 * PACKET + 10000);
@@ -271,7 +261,6 @@ static void left_news(void **state)
     const struct sim_net_options options = {.control = 500000};
     struct bench b;
 
-    (void)state;
     run(&b, &options, leaver);
     assert_int_equal(b.events[2], 1);
     assert_int_equal(b.event[2][0].status, IBSHIFT_NET_LEFT);
@@ -294,7 +283,6 @@ static void clocks(void **state)
     struct bench b;
     bool differ = false;
 
-    (void)state;
     run(&b, &options, nothing);
     for (uint32_t r = 0; r < RANKS; r++) {
         struct ibshift_clock first = sim_net_clock(b.net, 0), own = sim_net_clock(b.net, r);

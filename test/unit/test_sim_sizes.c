@@ -1,15 +1,11 @@
 /* What ranks have for each other: drawn, and read from hostile files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <errno.h>
 
 #include "sim/job.h"
+#include "unit.h"
 
 enum { RANKS = 40, MOST = 100000 };
 
@@ -41,7 +37,6 @@ static void a_spread_is_even_by_the_logarithm(void **state)
     }
     assert_in_range(small, count * 45 / 100, count * 55 / 100);
     sim_sizes_free(s);
-    (void)state;
 }
 
 static void a_builder_has_senders_and_receivers(void **state)
@@ -56,7 +51,6 @@ static void a_builder_has_senders_and_receivers(void **state)
         }
     }
     sim_sizes_free(s);
-    (void)state;
 }
 
 /* Returns what reading says, and the sizes of ranks 0 and 1. */
@@ -84,7 +78,6 @@ static void files_are_read(void **state)
     assert_int_equal(read_text("# sizes\n\n0 1 12\n 1\t0 13 # b\n 2 0 0", &there, &back, &err), 0);
     assert_int_equal(there, 12);
     assert_int_equal(back, 13);
-    (void)state;
 }
 
 static void bad_lines_are_told(void **state)
@@ -106,7 +99,6 @@ static void bad_lines_are_told(void **state)
         assert_int_equal(read_text(bad[i][0], &there, &back, &err), -EINVAL);
         assert_string_equal(err.text, bad[i][1]);
     }
-    (void)state;
 }
 
 int main(void)

@@ -1,13 +1,9 @@
 /* Hosts' traffic: what counts, against times computed by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "fabric/read/synth.h"
 #include "sim/traffic.h"
+#include "unit.h"
 
 enum { FLIGHT = 7000, ROUTING = 90000, MTU = 1000, HOSTS = 4, PACKETS = 10 };
 #define PACKET 250000u /* ps of 1,000 bytes at 32 Gb/s */
@@ -114,7 +110,6 @@ static void steady_and_full(void **state)
     struct sim_traffic_figures figures;
     struct bench b;
 
-    (void)state;
     options.warm = ALONE + 1; /* the first does not count, nor the fifth and later ones */
     options.end = ALONE + 4 * (uint64_t)PACKETS * PACKET;
     set_up(&b, &options, 1);
@@ -133,7 +128,6 @@ static void steady_at_half(void **state)
     struct sim_traffic_figures figures;
     struct bench b;
 
-    (void)state;
     options.end = last + 2 * message + 1;
     set_up(&b, &options, 1);
     figures = run(&b);
@@ -148,7 +142,6 @@ static void born_at_random(void **state)
     struct sim_traffic_figures figures;
     struct bench b;
 
-    (void)state;
     options.end = 40000 * (uint64_t)PACKETS * PACKET;
     set_up(&b, &options, 2);
     figures = run(&b);
@@ -165,7 +158,6 @@ static void overload(void **state)
     struct sim_traffic_figures figures;
     struct bench b;
 
-    (void)state;
     options.warm = 100 * message;
     options.end = 300 * message;
     set_up(&b, &options, 2);
@@ -184,7 +176,6 @@ static void lanes_in_turn(void **state)
     struct sim_traffic_figures figures;
     struct bench b;
 
-    (void)state;
     options.warm = 10 * round;
     options.end = options.warm + 1000 * round;
     set_up_lanes(&b, &options, 1, 2, 1);

@@ -1,10 +1,5 @@
 /* `ibshift tune` finds the parameters that its probes were priced with, and makes a file of them that
  * the model takes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +8,7 @@
 
 #include "cli.h"
 #include "tune/tune.h"
+#include "unit.h"
 
 enum { EAGER = 8192 };
 
@@ -58,7 +54,6 @@ static struct ibshift_model wire(double scale)
 
 static void known_wires_are_found(void **state)
 {
-    (void)state;
     for (double scale = 100; scale <= 1000; scale *= 10) {
         struct ibshift_model known = wire(scale), found = {.copy_byte = 1e-4, .at_once = EAGER};
         struct tune_point points[TUNE_PROBES];
@@ -85,7 +80,6 @@ static void noise_of_two_percent_is_borne(void **state)
     struct tune_point points[TUNE_PROBES];
     double error = tune_fit(points, priced(&known, 0.02, points), true, &found);
 
-    (void)state;
     assert_true(error > 0.001 && error < 0.02);
     assert_near("L", found.latency, known.latency, 0.05);
     assert_near("G", found.gap_byte, known.gap_byte, 0.05);
@@ -106,7 +100,6 @@ static void other_machines_are_explained(void **state)
     const struct ibshift_model machines[] = {ibshift_model_typical, ibshift_model_software,
                                              ibshift_model_node, ibshift_model_example, grants};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
         struct ibshift_model known = machines[i], found;
         struct tune_point points[TUNE_PROBES];
@@ -127,7 +120,6 @@ static void adapters_move_the_bytes(void **state)
     struct ibshift_model known = ibshift_model_typical, found = {.at_once = EAGER};
     struct tune_point points[TUNE_PROBES];
 
-    (void)state;
     known.at_once = EAGER;
     known.eager_byte = 8e-5;
     double error = tune_fit(points, priced(&known, 0, points), false, &found);
@@ -143,7 +135,6 @@ static void impossible_points_are_refused(void **state)
     struct tune_point points[TUNE_PROBES];
     int count = priced(&known, 0, points);
 
-    (void)state;
     assert_true(tune_fit(points, 3, true, &found) < 0);
     points[5].us = 0;
     assert_true(tune_fit(points, count, true, &found) < 0);
@@ -158,7 +149,6 @@ static void a_turn_is_found(void **state)
     struct ibshift_model known = wire(1);
     double work = 2 * (known.send_max + known.recv_max);
 
-    (void)state;
     assert_float_equal(tune_turn(&known, work + 2 * 3.5), 3.5, 1e-9);
     known.latency = 100;
     assert_float_equal(tune_turn(&known, work + 2 * 3.5), 3.5, 1e-9);
@@ -191,7 +181,6 @@ static void the_noise_is_how_far_the_median_is_off(void **state)
     struct ibshift_model model = local();
     struct tune_level_found level;
 
-    (void)state;
     for (int noisy = 0; noisy < 2; noisy++) {
         measure(&level, 0.1 * noisy);
         assert_true(tune_found(&level, &model));
@@ -218,7 +207,6 @@ static void a_turn_is_one_of_the_measures(void **state)
     struct tune_level_found level;
     double streams = 0;
 
-    (void)state;
     measure(&level, 0);
     model.wake = 7;
     assert_true(tune_found(&level, &model));
@@ -242,7 +230,6 @@ static void times_that_make_no_sense_are_refused(void **state)
     struct ibshift_model model = local();
     struct tune_level_found level;
 
-    (void)state;
     measure(&level, 0);
     for (int pass = 0; pass < TUNE_PASSES; pass++) {
         level.points.us[pass][3] = -1;
@@ -258,7 +245,6 @@ static void the_report_is_a_parameter_file(void **state)
     struct ibshift_costs costs;
     char error[IBSHIFT_TEXT_ERROR];
 
-    (void)state;
     measure(&found.level[TUNE_FABRIC], 0.01);
     assert_true(tune_found(&found.level[TUNE_FABRIC], &model));
     snprintf(found.level[TUNE_NODE].how, sizeof(found.level[TUNE_NODE].how), "no rank is there");
@@ -299,7 +285,6 @@ static void what_is_too_noisy_is_not_written(void **state)
     char folder[] = "/tmp/ibshift-judge-XXXXXX", file[64];
     struct tune_target target = {.output = file};
 
-    (void)state;
     make_folder(folder);
     snprintf(file, sizeof(file), "%s/costs", folder);
     assert_int_equal(CLI_FAILED, judge_noise(0.08, &target));
@@ -317,7 +302,6 @@ static void a_file_and_the_installed_one_are_both_written(void **state)
     char folder[] = "/tmp/ibshift-judge-XXXXXX", file[64], place[64], installed[96];
     struct tune_target target = {.output = file, .install = TUNE_INSTALL_USER};
 
-    (void)state;
     make_folder(folder);
     snprintf(file, sizeof(file), "%s/costs", folder);
     snprintf(place, sizeof(place), "%s/.ibshift", folder);
@@ -338,7 +322,6 @@ static void nothing_measured_is_nothing_to_write(void **state)
     const struct tune_target target = {.output = "/nonexistent/costs"};
     struct ibshift_model model = local();
 
-    (void)state;
     assert_int_equal(CLI_UNFIT, tune_judge(&target, &found, &model));
 }
 

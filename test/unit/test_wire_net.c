@@ -1,14 +1,9 @@
 /* The fluid wire against cases computed by hand, on a clock of its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "wire/wire_net.h"
+#include "unit.h"
 
 enum { LINKS = 4, OWNERS = 8, ROOM = 8 };
 

@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "world.h"
+#include "unit.h"
 
 enum { ELEMENT = 8, UNTOUCHED = 0xee };
 
