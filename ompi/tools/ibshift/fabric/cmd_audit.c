@@ -18,7 +18,6 @@ enum {
     HOSTS_LEAST = 3, /* of a job: with fewer there is one order */
     TABLE_HOSTS =
         1024, /* up to so many a table of stages is looked for, in 3 s each: beyond it takes long */
-    TOP = 20,
     ID_SIZE = 32,
 };
 
@@ -279,21 +278,6 @@ static void report_json(const struct audit *a)
     json_end(&j);
 }
 
-/* ---- the page ---- */
-
-static void write_text(FILE *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        if (c == '<' || c == '>' || c == '&' || c == '"' || c < 0x20) {
-            fprintf(out, "&#%d;", c < 0x20 ? '?' : c);
-        } else {
-            fputc(c, out);
-        }
-    }
-}
-
 /* Jobs by their gain, from the most, over the share of the node hours that they and those before
  * them took. */
 static void draw_gains(struct audit *a, FILE *out)
@@ -320,87 +304,6 @@ static void draw_gains(struct audit *a, FILE *out)
                                 .series_count = 1});
 }
 
-static void draw_sizes(struct audit *a, FILE *out)
-{
-    double *hosts = pool_new(&a->pool, a->count, sizeof(*hosts));
-    double *rank = pool_new(&a->pool, a->count, sizeof(*rank));
-    double *best = pool_new(&a->pool, a->count, sizeof(*best));
-    struct chart_series series[] = {{.label = "in rank order",
-                                     .color = SVG_VERMILION,
-                                     .has_dots = 1,
-                                     .count = (int)a->count,
-                                     .x = hosts,
-                                     .y = rank},
-                                    {.label = "in ibshift's order",
-                                     .color = SVG_BLUE,
-                                     .has_dots = 1,
-                                     .count = (int)a->count,
-                                     .x = hosts,
-                                     .y = best}};
-
-    for (uint32_t i = 0; i < a->count; i++) {
-        hosts[i] = a->rows[i].hosts;
-        rank[i] = a->rows[i].rank;
-        best[i] = a->rows[i].best;
-    }
-    chart_write(out, &(struct chart){.title = "Each job, by its size",
-                                     .subtitle = "time of a long all-to-all over the least that "
-                                                 "any order can take",
-                                     .x_title = "hosts of the job",
-                                     .y_title = "times the bound",
-                                     .is_log = 1,
-                                     .series = series,
-                                     .series_count = 2});
-}
-
-static void write_rows(const struct audit *a, FILE *out)
-{
-    fputs("<table><tr><th>job</th><th>hosts</th><th>node hours</th><th>rank order</th>"
-          "<th>ibshift</th><th>gain</th></tr>\n",
-          out);
-    for (uint32_t i = 0; i < a->count && i < TOP; i++) {
-        const struct row *r = &a->rows[i];
-
-        fputs("<tr><td>", out);
-        write_text(out, r->id);
-        fprintf(out, "</td><td>%u</td><td>%.1f</td><td>%.3f</td><td>%.3f</td><td>%.2f</td></tr>\n",
-                r->hosts, weight_of(r) / 3600, r->rank, r->best, gain_of(r));
-    }
-    fputs("</table>\n", out);
-}
-
-static void write_page(struct audit *a, FILE *out)
-{
-    struct sums s = add_up(a);
-
-    fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-          "<title>What an order would have gained</title>\n<style>body{font-family:sans-serif;"
-          "max-width:60em;margin:2em auto}table{border-collapse:collapse}td,th{padding:.2em 1em;"
-          "text-align:right;border-bottom:1px solid #ccc}svg{max-width:100%;height:auto}</style>"
-          "</head><body>\n<h1>What an order would have gained</h1>\n<p>",
-          out);
-    fprintf(
-        out,
-        "%u jobs on %d hosts or more. A long all-to-all takes %.3f of the bound in rank order "
-        "and %.3f in ibshift's order (means over node hours). %u jobs gain more than 10 %%.</p>\n",
-        a->count, HOSTS_LEAST, s.rank, s.best, s.above);
-    draw_gains(a, out);
-    draw_sizes(a, out);
-    fputs("<h2>The jobs with the most to gain</h2>\n", out);
-    write_rows(a, out);
-    fprintf(
-        out,
-        "<h2>What this is</h2>\n<p>Counted, not measured: the flows on the most loaded link, stage "
-        "by stage, on the fabric's own forwarding tables, one rank per host, in the order "
-        "of the job's list of nodes. It is the time of an exchange whose stages stay in step and "
-        "that waits for the links only. Programs that exchange little, or that send all messages "
-        "at once through "
-        "adapters that share fairly, gain less. For %u jobs on more than %d hosts no table of "
-        "stages was looked for, so they could have more. Left out: %u jobs on fewer hosts, %u on "
-        "nodes that are not in the fabric, %u without routes.</p>\n</body></html>\n",
-        a->untabled, TABLE_HOSTS, a->small, a->unknown, a->unrouted);
-}
-
 static int write_file(struct audit *a)
 {
     struct output out;
@@ -409,7 +312,7 @@ static int write_file(struct audit *a)
     if (rc != CLI_OK) {
         return rc;
     }
-    write_page(a, out.file);
+    draw_gains(a, out.file);
     return cli_output_close(a->args->command, a->output, &out, rc);
 }
 
@@ -471,7 +374,6 @@ static int audit(const struct cli_args *args, struct ibshift_fabric *f)
 
 int cmd_fabric_audit(int argc, char **argv)
 {
-    static const char *const formats[] = {"html", "htm", NULL};
     struct audit a = {.jobs = NULL};
     const struct cli_option options[] = {
         {"--jobs", 0, CLI_TEXT, "FILE",
@@ -479,8 +381,8 @@ int cmd_fabric_audit(int argc, char **argv)
          "of "
          "NODES (needed)",
          .where = &a.jobs, .is_needed = true},
-        {"--output", 'o', CLI_OUTPUT, "FILE", "write a page with pictures (HTML)",
-         .where = &a.output, .words = formats},
+        {"--output", 'o', CLI_OUTPUT, "FILE", "write a picture (SVG): the gain of each job",
+         .where = &a.output, .words = cli_svg_only},
         cli_json_option(&a.is_json),
         {.name = NULL},
     };
