@@ -17,7 +17,6 @@
 struct result {
     uint32_t stages;
     double cost, bound, worst;
-    double walked; /* the cost, counted in another way */
     uint64_t checksum;
 };
 
@@ -133,56 +132,101 @@ static uint32_t leave_out(uint32_t ranks, uint32_t *member_of)
     return kept;
 }
 
-static struct result make_job(const struct job *job)
-{
-    uint32_t hosts[RANKS_MAX], member_of[RANKS_MAX], sequence[RANKS_MAX], count, ranks, link;
-    struct ibshift_error err = {""};
-    struct ibshift_fabric *f = NULL;
-    struct ibshift_paths *p = NULL;
-    struct ibshift_schedule s;
-    struct ibshift_stage_source source;
-    struct ibshift_contention c = {0};
-    struct result r = {0};
+/* Ranks on hosts of a fabric. */
+struct side {
+    struct ibshift_fabric *f;
+    struct ibshift_paths *p;
+    uint32_t hosts[RANKS_MAX], member_of[RANKS_MAX], sequence[RANKS_MAX], count, ranks;
+    double bound;
+};
 
-    assert_int_equal(ibshift_synth_fabric(job->fabric, &f, &err), 0);
-    count = seat_ranks(f, job->keep, job->ranks_a_host, job->seed, hosts, member_of);
-    ranks = count * job->ranks_a_host;
-    ranks = job->uneven ? leave_out(ranks, member_of) : ranks;
-    for (uint32_t i = 0; i < ranks; i++) {
-        sequence[i] = i;
+static void find_paths(struct side *side)
+{
+    struct ibshift_error err = {""};
+    uint32_t link;
+
+    assert_int_equal(ibshift_paths_build(side->f, side->hosts, side->count, &side->p, &err), 0);
+    assert_int_equal(
+        ibshift_alltoall_bound(side->p, side->ranks, side->member_of, &side->bound, &link), 0);
+    for (uint32_t i = 0; i < side->ranks; i++) {
+        side->sequence[i] = i;
     }
+}
+
+static void open_side(struct side *side, const struct job *job)
+{
+    struct ibshift_error err = {""};
+
+    assert_int_equal(ibshift_synth_fabric(job->fabric, &side->f, &err), 0);
+    side->count =
+        seat_ranks(side->f, job->keep, job->ranks_a_host, job->seed, side->hosts, side->member_of);
+    side->ranks = side->count * job->ranks_a_host;
+    side->ranks = job->uneven ? leave_out(side->ranks, side->member_of) : side->ranks;
     if (job->slow_host > 1) {
-        slow_down(f, f->hosts[hosts[count / 2]], job->slow_host);
+        slow_down(side->f, side->f->hosts[side->hosts[side->count / 2]], job->slow_host);
     }
     if (job->slow_cable > 1) {
-        slow_down(f, inner_cable(f), job->slow_cable);
+        slow_down(side->f, inner_cable(side->f), job->slow_cable);
     }
-    assert_int_equal(ibshift_paths_build(f, hosts, count, &p, &err), 0);
-    assert_int_equal(ibshift_alltoall_bound(p, ranks, member_of, &r.bound, &link), 0);
-    assert_int_equal(ibshift_schedule_make(&(struct ibshift_schedule_job){.paths = p,
-                                                                          .ranks = ranks,
-                                                                          .member_of = member_of,
-                                                                          .sequence = sequence,
-                                                                          .memory = MEMORY},
-                                           &s),
-                     0);
-    check_pairs(&s, ranks);
-    source = ibshift_source_table(&s.table, ranks, s.lid_offsets, member_of);
-    assert_int_equal(ibshift_contend(p, &source, 1, 1, &c), 0);
-    r.stages = s.table.stages;
+    find_paths(side);
+}
+
+static void close_side(struct side *side)
+{
+    ibshift_paths_free(side->p);
+    ibshift_fabric_free(side->f);
+}
+
+/* From the old table where there is one, else a search. */
+static int table_of(const struct side *side, uint32_t ranks, size_t memory,
+                    struct ibshift_earlier earlier, struct ibshift_schedule *s)
+{
+    const struct ibshift_schedule_job job = {.paths = side->p,
+                                             .ranks = ranks,
+                                             .member_of = side->member_of,
+                                             .sequence = side->sequence,
+                                             .memory = memory,
+                                             .earlier = earlier};
+
+    return ibshift_schedule_make(&job, s);
+}
+
+static struct result price_of(const struct side *side, const struct ibshift_schedule *s)
+{
+    struct ibshift_stage_source source =
+        ibshift_source_table(&s->table, side->ranks, s->lid_offsets, side->member_of);
+    struct ibshift_contention c = {0};
+    struct result r = {.stages = s->table.stages, .bound = side->bound};
+    double walked = 0;
+
+    check_pairs(s, side->ranks);
+    assert_int_equal(ibshift_contend(side->p, &source, 1, 1, &c), 0);
     r.cost = c.sum;
     r.worst = c.worst;
-    for (uint32_t stage = 0; stage < s.table.stages; stage++) {
-        r.walked += walked_cost(f, hosts, &s, ranks, member_of, stage);
+    for (uint32_t stage = 0; stage < s->table.stages; stage++) {
+        walked += walked_cost(side->f, side->hosts, s, side->ranks, side->member_of, stage);
     }
-    for (size_t i = 0; i < (size_t)ranks * s.table.stages; i++) {
-        r.checksum = r.checksum * 31 + s.to[i];
+    for (size_t i = 0; i < (size_t)side->ranks * s->table.stages; i++) {
+        r.checksum = r.checksum * 31 + s->to[i];
     }
+    assert_true(fabs(walked - c.sum) < 1e-4 * c.sum + 1e-9);
     ibshift_contention_free(&c);
+    return r;
+}
+
+static const struct ibshift_earlier no_earlier = {NULL, NULL};
+
+static struct result make_job(const struct job *job)
+{
+    static struct side side;
+    struct ibshift_schedule s;
+    struct result r;
+
+    open_side(&side, job);
+    assert_int_equal(table_of(&side, side.ranks, MEMORY, no_earlier, &s), 0);
+    r = price_of(&side, &s);
     ibshift_schedule_free(&s);
-    ibshift_paths_free(p);
-    ibshift_fabric_free(f);
-    assert_true(fabs(r.walked - r.cost) < 1e-4 * r.cost + 1e-9);
+    close_side(&side);
     return r;
 }
 
@@ -265,26 +309,12 @@ static void mixed_rates(void **state)
 
 static void too_large_is_refused(void **state)
 {
-    uint32_t hosts[64], sequence[64], count = 64;
-    struct ibshift_error err = {""};
-    struct ibshift_fabric *f = NULL;
-    struct ibshift_paths *p = NULL;
+    static struct side side;
     struct ibshift_schedule s;
 
-    assert_int_equal(ibshift_synth_fabric("kary:4,3", &f, &err), 0);
-    for (uint32_t i = 0; i < count; i++) {
-        hosts[i] = sequence[i] = i;
-    }
-    assert_int_equal(ibshift_paths_build(f, hosts, count, &p, &err), 0);
-    assert_int_equal(ibshift_schedule_make(&(struct ibshift_schedule_job){.paths = p,
-                                                                          .ranks = count,
-                                                                          .member_of = sequence,
-                                                                          .sequence = sequence,
-                                                                          .memory = 1000},
-                                           &s),
-                     -E2BIG);
-    ibshift_paths_free(p);
-    ibshift_fabric_free(f);
+    open_side(&side, &(struct job){.fabric = "kary:4,3", .ranks_a_host = 1});
+    assert_int_equal(table_of(&side, side.ranks, 1000, no_earlier, &s), -E2BIG);
+    close_side(&side);
 }
 
 /* Pairs of a few hosts, and which two cannot be in one stage: found by their routes alone. */
@@ -381,46 +411,6 @@ struct change {
     bool shuffled;
 };
 
-struct side {
-    struct ibshift_fabric *f;
-    struct ibshift_paths *p;
-    uint32_t hosts[RANKS_MAX], member_of[RANKS_MAX], sequence[RANKS_MAX], count, ranks;
-    double bound;
-};
-
-static void open_side(struct side *side, const char *fabric)
-{
-    struct ibshift_error err = {""};
-    uint32_t link;
-
-    assert_int_equal(ibshift_synth_fabric(fabric, &side->f, &err), 0);
-    assert_int_equal(ibshift_paths_build(side->f, side->hosts, side->count, &side->p, &err), 0);
-    assert_int_equal(
-        ibshift_alltoall_bound(side->p, side->ranks, side->member_of, &side->bound, &link), 0);
-    for (uint32_t i = 0; i < side->ranks; i++) {
-        side->sequence[i] = i;
-    }
-}
-
-static void open_counted(struct side *side, const struct change *change, uint64_t seed)
-{
-    struct ibshift_fabric *f = NULL;
-    struct ibshift_error err = {""};
-
-    assert_int_equal(ibshift_synth_fabric(change->before, &f, &err), 0);
-    side->count =
-        seat_ranks(f, change->keep, change->ranks_a_host, seed, side->hosts, side->member_of);
-    side->ranks = side->count * change->ranks_a_host;
-    ibshift_fabric_free(f);
-    open_side(side, change->before);
-}
-
-static void close_side(struct side *side)
-{
-    ibshift_paths_free(side->p);
-    ibshift_fabric_free(side->f);
-}
-
 /* The last hosts of a random order are gone; with their ranks in that order, or in the old one. */
 static void leave(const struct change *change, uint64_t seed, const struct side *before,
                   struct side *after, uint32_t *now)
@@ -453,60 +443,35 @@ static void leave(const struct change *change, uint64_t seed, const struct side 
     }
 }
 
-static double price_of(const struct side *side, const struct ibshift_schedule *s)
-{
-    struct ibshift_stage_source source =
-        ibshift_source_table(&s->table, side->ranks, s->lid_offsets, side->member_of);
-    struct ibshift_contention c = {0};
-    double cost = 0;
-
-    assert_int_equal(ibshift_contend(side->p, &source, 1, 1, &c), 0);
-    for (uint32_t stage = 0; stage < s->table.stages; stage++) {
-        cost += walked_cost(side->f, side->hosts, s, side->ranks, side->member_of, stage);
-    }
-    assert_true(fabs(cost - c.sum) < 1e-4 * cost + 1e-9);
-    ibshift_contention_free(&c);
-    return cost;
-}
-
-/* now NULL: a search; else from the old table. */
-static int table_of(const struct side *side, uint32_t ranks, const struct ibshift_schedule *old,
-                    const uint32_t *now, struct ibshift_schedule *s)
-{
-    const struct ibshift_schedule_job job = {.paths = side->p,
-                                             .ranks = ranks,
-                                             .member_of = side->member_of,
-                                             .sequence = side->sequence,
-                                             .memory = MEMORY,
-                                             .earlier = {old, now}};
-
-    return ibshift_schedule_make(&job, s);
-}
-
-/* A repaired table is valid, near what a search finds, and the same every time; true: there is one.
- */
+/* A repaired table is valid, near what a search finds, and the same every time; true: there is one. */
 static bool survives(const struct change *change, uint64_t seed)
 {
     static struct side before, after;
     struct ibshift_schedule old, found, repaired, again;
+    struct ibshift_error err = {""};
     uint32_t now[RANKS_MAX];
     int status;
 
-    before = after = (struct side){.count = 0};
-    open_counted(&before, change, seed);
+    after = (struct side){.count = 0};
+    open_side(&before, &(struct job){.fabric = change->before,
+                                     .keep = change->keep,
+                                     .ranks_a_host = change->ranks_a_host,
+                                     .seed = seed});
     leave(change, seed, &before, &after, now);
-    open_side(&after, change->after);
-    assert_int_equal(table_of(&before, before.ranks, NULL, NULL, &old), 0);
-    status = table_of(&after, after.ranks, &old, now, &repaired);
+    assert_int_equal(ibshift_synth_fabric(change->after, &after.f, &err), 0);
+    find_paths(&after);
+    assert_int_equal(table_of(&before, before.ranks, MEMORY, no_earlier, &old), 0);
+    status = table_of(&after, after.ranks, MEMORY, (struct ibshift_earlier){&old, now}, &repaired);
     if (status == 0) {
-        double cost = price_of(&after, &repaired);
+        struct result r = price_of(&after, &repaired), searched;
 
-        check_pairs(&repaired, after.ranks);
-        assert_int_equal(table_of(&after, after.ranks, NULL, NULL, &found), 0);
+        assert_int_equal(table_of(&after, after.ranks, MEMORY, no_earlier, &found), 0);
+        searched = price_of(&after, &found);
         print_message("%s, %u gone: %g, a search finds %g, bound %g\n", change->after, change->gone,
-                      cost, price_of(&after, &found), after.bound);
-        assert_true(cost <= IBSHIFT_REPAIR_ENOUGH * price_of(&after, &found) + 1e-3);
-        assert_int_equal(table_of(&after, after.ranks, &old, now, &again), 0);
+                      r.cost, searched.cost, after.bound);
+        assert_true(r.cost <= IBSHIFT_REPAIR_ENOUGH * searched.cost + 1e-3);
+        assert_int_equal(
+            table_of(&after, after.ranks, MEMORY, (struct ibshift_earlier){&old, now}, &again), 0);
         assert_int_equal(repaired.table.stages, again.table.stages);
         assert_memory_equal(repaired.to, again.to,
                             (size_t)after.ranks * again.table.stages * sizeof(*again.to));
@@ -564,13 +529,13 @@ static void not_repaired(void **state)
     uint32_t now[RANKS_MAX];
 
     assert_false(survives(&(struct change){"kary:6,3", "kary:6,3", 100, 1, 50, true}, 1));
-    side = (struct side){.count = 0};
-    open_counted(&side, &(struct change){"kary:4,3", "kary:4,3", 40, 1, 0, false}, 1);
-    assert_int_equal(table_of(&side, side.ranks - 1, NULL, NULL, &old), 0);
+    open_side(&side, &(struct job){.fabric = "kary:4,3", .keep = 40, .ranks_a_host = 1, .seed = 1});
+    assert_int_equal(table_of(&side, side.ranks - 1, MEMORY, no_earlier, &old), 0);
     for (uint32_t r = 0; r < side.ranks; r++) {
         now[r] = r;
     }
-    assert_int_equal(table_of(&side, side.ranks, &old, now, &s), -EDOM);
+    assert_int_equal(table_of(&side, side.ranks, MEMORY, (struct ibshift_earlier){&old, now}, &s),
+                     -EDOM);
     ibshift_schedule_free(&old);
     close_side(&side);
 }
