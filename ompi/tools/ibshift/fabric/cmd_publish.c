@@ -439,7 +439,7 @@ int cmd_fabric_publish(int argc, char **argv)
     struct cli_args args = {
         .command = "fabric publish",
         .usage = "[SOURCE...]",
-        .summary = "SOURCE: files of OpenSM, ibdiagnet, UFM, ibnetdiscover, dump_fts, sminfo and "
+        .summary = "SOURCE: files of OpenSM, ibdiagnet, ibnetdiscover, dump_fts, sminfo and "
                    "saquery, or a folder of them. Without any the fabric itself is asked.",
         .options = options,
         .most = CLI_POSITIONALS};

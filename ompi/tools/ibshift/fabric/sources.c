@@ -82,7 +82,7 @@ static int add_file(struct fabric_sources *s, const char *path, bool is_named,
                           path);
     } else if (is_named) {
         rc = ibshift_fail(err, -EINVAL,
-                          "%s: not a known format: wants files of OpenSM, ibdiagnet, UFM, "
+                          "%s: not a known format: wants files of OpenSM, ibdiagnet, "
                           "ibnetdiscover, dump_fts, sminfo or path records of saquery",
                           path);
     }

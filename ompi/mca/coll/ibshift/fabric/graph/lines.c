@@ -79,14 +79,6 @@ static int fill(struct ibshift_lines *lines)
     return lines->filled > lines->at;
 }
 
-int ibshift_lines_char(struct ibshift_lines *lines)
-{
-    int c = fill(lines) ? (unsigned char)lines->buffer[lines->at++] : EOF;
-
-    lines->number += lines->number == 0 || c == '\n';
-    return c;
-}
-
 const char *ibshift_lines_head(struct ibshift_lines *lines, size_t *size)
 {
     fill(lines);

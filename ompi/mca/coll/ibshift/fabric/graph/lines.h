@@ -31,8 +31,6 @@ void ibshift_lines_close(struct ibshift_lines *lines);
 int ibshift_lines_next(struct ibshift_lines *lines);
 /* Calls take for each line that is left, until one does not return 0. */
 int ibshift_lines_each(struct ibshift_lines *lines, int (*take)(void *context), void *context);
-/* For formats that are not lines: the next character, EOF at the end or where it cannot be read on. */
-int ibshift_lines_char(struct ibshift_lines *lines);
 /* The first bytes of the file, not taken from it. */
 const char *ibshift_lines_head(struct ibshift_lines *lines, size_t *size);
 /* "file:line: reason"; returns code. */

@@ -11,8 +11,6 @@ static const char *const format_names[] = {
     "netlist",
     "subnet list",
     "ports",
-    "UFM's ports",
-    "UFM's links",
     "tables (far)",
     "tables",
     "tables (fdbs)",
@@ -81,12 +79,6 @@ enum ibshift_format ibshift_format_of(const char *head, size_t size)
     if (has(head, size, "\nGroups Definition:")) {
         return IBSHIFT_FORMAT_FAR; /* its switches begin as those of path records do */
     }
-    if (starts(head, size, "[") && has(head, size, "\"source_guid\"")) {
-        return IBSHIFT_FORMAT_LINKS;
-    }
-    if (starts(head, size, "[") && has(head, size, "\"logical_state\"")) {
-        return IBSHIFT_FORMAT_PORTS;
-    }
     while (size > 0) {
         const char *end = memchr(head, '\n', size);
         size_t length = end != NULL ? (size_t)(end - head) + 1 : size;
@@ -103,7 +95,7 @@ enum ibshift_format ibshift_format_of(const char *head, size_t size)
 
 bool ibshift_format_is_graph(enum ibshift_format format)
 {
-    return format >= IBSHIFT_FORMAT_NETLIST && format <= IBSHIFT_FORMAT_LINKS;
+    return format >= IBSHIFT_FORMAT_NETLIST && format <= IBSHIFT_FORMAT_ROWS;
 }
 
 bool ibshift_format_is_tables(enum ibshift_format format)
@@ -135,8 +127,8 @@ static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabri
     if (!ibshift_format_is_graph(format)) {
         return ibshift_fail(lines->err, -EINVAL,
                             "%s: %s, not a fabric: wants ibnetdiscover's output, an ibsim "
-                            "netlist, opensm-subnet.lst, ibdiagnet's .lst or .net_dump, UFM's "
-                            "ports or links, or a compiled fabric",
+                            "netlist, opensm-subnet.lst, ibdiagnet's .lst or .net_dump, or a "
+                            "compiled fabric",
                             lines->name, name);
     }
     f = ibshift_fabric_new();
@@ -145,8 +137,7 @@ static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabri
     }
     rc = format == IBSHIFT_FORMAT_NETLIST  ? ibshift_read_netlist(lines, f, warnings)
          : format == IBSHIFT_FORMAT_SUBNET ? ibshift_read_subnet(lines, f, warnings)
-         : format == IBSHIFT_FORMAT_ROWS   ? ibshift_read_rows(lines, f, warnings)
-                                           : ibshift_read_ufm(lines, f, warnings);
+                                           : ibshift_read_rows(lines, f, warnings);
     rc = rc == 0 ? ibshift_fabric_finish(f, lines->err) : rc;
     if (rc != 0) {
         ibshift_fabric_free(f);

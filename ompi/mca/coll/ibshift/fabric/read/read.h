@@ -2,7 +2,7 @@
  * Readers of what InfiniBand's own tools write; the format is found by looking at the content.
  *
  * Graphs:  ibnetdiscover's output (--ports too), ibsim's netlists, opensm-subnet.lst, ibdiagnet's
- * .lst and .net_dump, UFM's ports and links, synthetic fabrics (synth.h), the compiled form (compiled.h), which also has
+ * .lst and .net_dump, synthetic fabrics (synth.h), the compiled form (compiled.h), which also has
  * tables. Tables:  dump_fts and dump_lfts, opensm-lfts.dump, opensm.fdbs, ibdiagnet's .far. Orders:
  * opensm-ftree-ca-order.dump, or a list of host names. Service levels:  opensm-path-records.dump, or
  * what "saquery PathRecord" prints.
@@ -19,8 +19,6 @@ enum ibshift_format {
     IBSHIFT_FORMAT_NETLIST,  /* ibnetdiscover, ibsim */
     IBSHIFT_FORMAT_SUBNET,   /* opensm-subnet.lst */
     IBSHIFT_FORMAT_ROWS,     /* ibnetdiscover --ports, ibdiagnet2.net_dump */
-    IBSHIFT_FORMAT_PORTS,    /* UFM: GET /ufmRest/resources/ports */
-    IBSHIFT_FORMAT_LINKS,    /* UFM: GET /ufmRest/resources/links */
     IBSHIFT_FORMAT_FAR,      /* ibdiagnet2.far */
     IBSHIFT_FORMAT_LFTS,     /* dump_fts, opensm-lfts.dump */
     IBSHIFT_FORMAT_FDBS,     /* opensm.fdbs */
@@ -51,8 +49,6 @@ int ibshift_read_subnet(struct ibshift_lines *lines, struct ibshift_fabric *f,
                         struct ibshift_warnings *warnings);
 int ibshift_read_rows(struct ibshift_lines *lines, struct ibshift_fabric *f,
                       struct ibshift_warnings *warnings);
-int ibshift_read_ufm(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                     struct ibshift_warnings *warnings);
 int ibshift_read_tables(struct ibshift_lines *lines, struct ibshift_fabric *f,
                         struct ibshift_warnings *warnings);
 
