@@ -125,11 +125,19 @@ static void take(struct ibshift_net_verbs *nv, const struct ibv_wc *wc, ibshift_
     struct ibshift_verbs_source source = {
         .qpn = wc->src_qp, .lid = wc->slid, .route = wc->wc_flags & IBV_WC_GRH ? data : NULL};
 
-    if (wc->status == IBV_WC_SUCCESS && wc->byte_len >= ROUTE_HEADER &&
+    if (wc->byte_len >= ROUTE_HEADER &&
         ibshift_hello_decode(data + ROUTE_HEADER, wc->byte_len - ROUTE_HEADER, &hello) == 0) {
         came(nv, &hello, &source);
     }
     (void)post_receive(nv, (uint32_t)wc->wr_id);
+}
+
+/* Anybody can send a datagram that is longer than its receive, and that ends the queue pair. */
+static void open_again(struct ibshift_net_verbs *nv)
+{
+    ibshift_nv_ud_close(nv);
+    nv->ud_sends = 0;
+    (void)ibshift_nv_ud_open(nv);
 }
 
 void ibshift_nv_ud_poll(struct ibshift_net_verbs *nv, ibshift_hello_came_t *came)
@@ -138,6 +146,10 @@ void ibshift_nv_ud_poll(struct ibshift_net_verbs *nv, ibshift_hello_came_t *came
     int n = ibv_poll_cq(nv->verbs->ud_cq, BATCH, wc);
 
     for (int i = 0; i < n; i++) {
+        if (wc[i].status != IBV_WC_SUCCESS) {
+            open_again(nv);
+            return;
+        }
         if (wc[i].wr_id < IBSHIFT_UD_DEPTH) {
             take(nv, &wc[i], came);
         } else {
