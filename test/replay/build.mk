@@ -12,17 +12,17 @@ wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
 CFLAGS := -std=gnu11 -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter -fPIC -D_GNU_SOURCE=1 -I$(COMPONENT) -I$(HCA) -I$(TOP)/ompi/tools/ibshift \
 	-I$(TOP)/test/replay -DPACKAGE_VERSION='"replay"'
 # What the product asks for, and what others do: only the product's memory is looked after, and refused.
-PRODUCT := $(foreach f,readv writev,-Dprocess_vm_$(f)=replay_vm_$(f))
+PRODUCT := $(foreach f,readv writev,-Dprocess_vm_$(f)=replay_vm_$(f)) -Dmmap=replay_mmap -Dmunmap=replay_munmap -Dclock_gettime=replay_clock
 ADAPTER := -Dpthread_create=replay_no_thread $(foreach f,malloc calloc realloc strdup free,-D$(f)=plain_$(f))
 USER := $(foreach f,malloc calloc free,-D$(f)=user_$(f))
 BRANCHES := -fsanitize-coverage=trace-pc
 product := $(foreach d,plan alg exec exec/pace net net/node net/verbs,$(wildcard $(COMPONENT)/$(d)/*.c))
 adapter := $(foreach d,shm verbs run wire fault,$(wildcard $(HCA)/$(d)/*.c))
 adapter := $(filter-out %/faultspec.c,$(adapter))
-rank := $(product) $(adapter) $(addprefix $(TOP)/test/replay/,rank.c branch.c claims.c) $(TOP)/test/unit/work.c
+rank := $(product) $(adapter) $(addprefix $(TOP)/test/replay/,rank.c stranger.c branch.c claims.c) $(TOP)/test/unit/work.c
 front := $(foreach f,front/options front/control front/sysfs front/folder front/place front/wire_make fault/faultspec shm/shm shm/lock shm/life \
 	shm/chan wire/wire_slices,$(HCA)/$(f).c)
-world := $(addprefix $(TOP)/test/replay/,main.c scheduler.c context.c causes.c wrap.c memory.c program.c) $(front)
+world := $(addprefix $(TOP)/test/replay/,main.c scheduler.c story.c context.c causes.c faults.c wrap.c memory.c program.c) $(front)
 libraries := $(BUILD)/ompi/tools/ibshift/.libs/libcli.a $(BUILD)/ompi/mca/coll/ibshift/.libs/libibshift_core.a
 objects = $(patsubst $(TOP)/%.c,$(OUT)/$(2)/%.o,$(abspath $(1)))
 TOP := $(abspath $(TOP))

@@ -30,10 +30,10 @@ void causes_begin(const struct program *program)
     c.program = program;
 }
 
-void causes_happened(int rank, enum cause cause)
+void causes_happened(int rank, enum cause cause, uint64_t now)
 {
     if (c.since[rank][cause] == 0) {
-        c.since[rank][cause] = replay_now();
+        c.since[rank][cause] = now;
     }
 }
 
@@ -42,23 +42,20 @@ bool causes_has(int rank, enum cause cause)
     return c.since[rank][cause] != 0;
 }
 
-bool causes_any(void)
+bool causes_taint(uint32_t comm)
 {
-    for (int i = 0; i < c.program->ranks; i++) {
-        for (int cause = 0; cause < CAUSES; cause++) {
-            if (c.since[i][cause] != 0) {
-                return true;
-            }
+    for (int i = 0; i < program_comm_ranks(c.program, comm); i++) {
+        if (causes_has(i, CAUSE_HOSTILE)) {
+            return true;
         }
     }
     return false;
 }
 
-void causes_failed(int rank, int item, uint32_t comm, int status, int peer)
+void causes_failed(uint64_t now, int rank, int item, uint32_t comm, int status, int peer)
 {
     if (c.failures < FAILURES) {
-        c.failure[c.failures++] =
-            (struct failure){rank, item, status, peer, comm, replay_now(), false};
+        c.failure[c.failures++] = (struct failure){rank, item, status, peer, comm, now, false};
     }
 }
 
@@ -118,7 +115,7 @@ static bool is_told(const struct failure *f)
     return false;
 }
 
-int causes_unexplained(void)
+int causes_unexplained(void (*say)(const char *format, ...))
 {
     int count = 0;
 
@@ -137,9 +134,9 @@ int causes_unexplained(void)
 
         if (!f->is_explained) {
             count++;
-            replay_say("item %d failed on rank %d with rank %d (%s), and nothing that was done "
-                       "explains it",
-                       f->item, f->rank, f->peer, strerror(-f->status));
+            say("item %d failed on rank %d with rank %d (%s), and nothing that was done "
+                "explains it",
+                f->item, f->rank, f->peer, strerror(-f->status));
         }
     }
     return count;

@@ -1,7 +1,10 @@
 #ifndef IBSHIFT_REPLAY_CAUSES_H
 #define IBSHIFT_REPLAY_CAUSES_H
 
-#include "scheduler.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "program.h"
 
 /* What was done to a rank that can be why an operation fails. Faults that the product must bear are none of these. */
 enum cause {
@@ -14,11 +17,12 @@ enum cause {
 };
 
 void causes_begin(const struct program *program);
-void causes_happened(int rank, enum cause cause);
+void causes_happened(int rank, enum cause cause, uint64_t now);
 bool causes_has(int rank, enum cause cause);
-bool causes_any(void);
-void causes_failed(int rank, int item, uint32_t comm, int status, int peer);
+/* A hostile rank is of the communicator: results may be wrong. */
+bool causes_taint(uint32_t comm);
+void causes_failed(uint64_t now, int rank, int item, uint32_t comm, int status, int peer);
 /* At the end: how many failures have no cause; each is said. */
-int causes_unexplained(void);
+int causes_unexplained(void (*say)(const char *format, ...));
 
 #endif

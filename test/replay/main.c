@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +15,13 @@
 #include <sys/personality.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
+#include "causes.h"
 #include "front/front.h"
 #include "program.h"
+#include "story.h"
 #include "wrap.h"
 
 uint32_t proc_self = SHM_PROCS; /* behind those of the ranks */
@@ -77,6 +81,34 @@ static void make_adapters(const struct program *program)
     control_begin(&options);
 }
 
+static void crashed(int sig, siginfo_t *info, void *context)
+{
+    const ucontext_t *at = context;
+    const void *code = (const void *)(uintptr_t)at->uc_mcontext.gregs[REG_RIP];
+    int self = replay_self();
+
+    (void)info;
+    if (self >= 0 && causes_has(self, CAUSE_HOSTILE)) {
+        replay_kill(self); /* of its own garbage */
+    }
+    replay_fail("signal %d (%s) in rank %d at %#zx of rank.so", sig, strsignal(sig), self,
+                self < 0 ? 0 : replay_place(self, code));
+}
+
+static void watch(void)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+    static char stack[65536];
+    struct sigaction action = {.sa_sigaction = crashed,
+                               .sa_flags = SA_ONSTACK | SA_NODEFER | SA_SIGINFO};
+    stack_t other = {.ss_sp = stack, .ss_size = sizeof(stack)};
+
+    sigaltstack(&other, NULL);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        sigaction(signals[i], &action, NULL);
+    }
+}
+
 /* In a process of its own: 0, or another exit code. */
 static int run(const struct program *program, bool is_said)
 {
@@ -88,6 +120,7 @@ static int run(const struct program *program, bool is_said)
     if (child == 0) {
         replay_is_quiet = !is_said;
         make_adapters(program);
+        watch();
         replay_run(program, copies, &wrap_kernel, shm.head->dir);
         if (atomic_load(&shm.head->reports) != 0) {
             printf("seed %llu: wrong uses of verbs, as the software HCA says\n",
@@ -97,7 +130,7 @@ static int run(const struct program *program, bool is_said)
         }
         if (is_said) {
             printf("seed %llu: right, %016llx\n", (unsigned long long)program->seed,
-                   (unsigned long long)replay_hash());
+                   (unsigned long long)story_hash());
         }
         fflush(stdout);
         folder_remove();

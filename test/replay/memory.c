@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wrap.h"
+#include "memory.h"
 #include "scheduler.h"
 
 enum { PLACES = 1 << 16, SAID = 8, FENCE = 16, KEPT = 512, LOOKED_AT = 1 << 14 };
@@ -45,11 +45,12 @@ static size_t looked_at(const struct block *block)
 /* Memory that nobody has written yet is not zero. */
 static void *note(char *base, size_t size, size_t lead, bool is_zero, void *by)
 {
-    size_t i = place_of(base + lead);
+    size_t i;
 
     if (base == NULL) {
         return NULL;
     }
+    i = place_of(base + lead);
     while (blocks[i].at != NULL) {
         i = (i + 1) % PLACES;
     }
@@ -230,6 +231,19 @@ void *user_calloc(size_t count, size_t size)
 void user_free(void *at)
 {
     give(at);
+}
+
+bool memory_is_of(int rank, const void *at, size_t size)
+{
+    for (size_t i = 0; i < PLACES; i++) {
+        size_t into = (size_t)((const char *)at - blocks[i].at);
+
+        if (blocks[i].at != NULL && blocks[i].rank == rank && into < blocks[i].size &&
+            size <= blocks[i].size - into) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void memory_check(void)

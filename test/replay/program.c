@@ -109,6 +109,10 @@ static void make_act(struct program_act *act, const struct program *program, uin
     case FAULT_NO_MEMORY:
         act->at = 1 + below(random, 1ull << below(random, 13));
         break;
+    case FAULT_HOSTILE:
+        act->at = below(random, 1ull << (12 + below(random, 8)));
+        act->count = below(random, 1ull << below(random, 10));
+        break;
     case FAULT_NO_ROOM:
     case FAULT_NO_COPY:
         act->at = 1;
@@ -157,6 +161,8 @@ void program_make(struct program *program, uint64_t seed)
     for (int i = 0; i < program->items; i++) {
         make_item(&program->item[i], &random);
     }
+    program->has_stranger = below(&random, 4) == 0;
+    program->has_stale = below(&random, 2) == 0;
     program->acts = below(&random, 2) == 0 ? 0 : 1 + (int)below(&random, 3);
     for (int i = 0; i < program->acts; i++) {
         make_act(&program->act[i], program, &random);
@@ -169,8 +175,9 @@ static void print_act(const struct program_act *act)
                                         [FAULT_RANK_STOPS] = "stops at its branch",
                                         [FAULT_NO_MEMORY] = "gets no memory from allocation",
                                         [FAULT_NO_ROOM] = "finds no room in shared memory from try",
-                                        [FAULT_NO_COPY] =
-                                            "may not copy between processes from try"};
+                                        [FAULT_NO_COPY] = "may not copy between processes from try",
+                                        [FAULT_CLOCK_JUMPS] = "has a clock that jumps at branch",
+                                        [FAULT_HOSTILE] = "has garbage for others from branch"};
 
     if (act->fault == FAULT_OF_ADAPTER) {
         printf("  fault %s\n", act->text);
@@ -186,11 +193,12 @@ void program_print(const struct program *program)
     static const char *const kinds[] = {"call", "begin", "tape", "free"};
 
     printf("seed %llu: %d ranks on %d hosts, %s, ports %d, rings %u, queue %u, connections %u, "
-           "adaptive %d, eager %u, %zu bytes; softhca-run %s\n",
+           "adaptive %d, eager %u, %zu bytes%s%s; softhca-run %s\n",
            (unsigned long long)program->seed, program->ranks, program->hosts,
            program->has_node ? "shared memory" : "adapter alone", program->ports, program->rings,
            program->queue, program->connections, program->is_adaptive, program->eager,
-           program->memory, program->adapter);
+           program->memory, program->has_stranger ? ", a stranger" : "",
+           program->has_stale ? ", files of others" : "", program->adapter);
     for (int i = 0; i < program->items; i++) {
         const struct program_item *item = &program->item[i];
         const struct ibshift_alg *alg = ibshift_alg_table[item->alg];

@@ -26,12 +26,14 @@ struct program_item {
 };
 
 enum program_fault {
-    FAULT_OF_ADAPTER, /* text: of the software HCA */
-    FAULT_RANK_DIES,  /* at its branch number `at` */
-    FAULT_RANK_STOPS, /* there, for so long */
-    FAULT_NO_MEMORY,  /* an allocation, from the one with number `at` on, `count` times */
-    FAULT_NO_ROOM,    /* in the folder of shared memory */
-    FAULT_NO_COPY,    /* the kernel does not copy between processes */
+    FAULT_OF_ADAPTER,  /* text: of the software HCA */
+    FAULT_RANK_DIES,   /* at its branch number `at` */
+    FAULT_RANK_STOPS,  /* there, for so long */
+    FAULT_NO_MEMORY,   /* an allocation, from the one with number `at` on, `count` times */
+    FAULT_NO_ROOM,     /* in the folder of shared memory */
+    FAULT_NO_COPY,     /* the kernel does not copy between processes */
+    FAULT_CLOCK_JUMPS, /* of its host, at its branch number `at` */
+    FAULT_HOSTILE,     /* from there on what others see of it is garbage, one time of `count` */
     PROGRAM_FAULT_KINDS
 };
 
@@ -48,8 +50,9 @@ struct program_act {
 struct program {
     uint64_t seed;
     int ranks, hosts;
-    bool has_node; /* ranks of a host use shared memory */
-    int ports;     /* from here on: options of the verbs net */
+    bool has_stranger, has_stale; /* a process that is not of the job; files that others left */
+    bool has_node;                /* ranks of a host use shared memory */
+    int ports;                    /* from here on: options of the verbs net */
     uint32_t rings, queue, connections;
     bool is_adaptive, has_paths;
     uint32_t eager;

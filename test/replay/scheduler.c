@@ -14,13 +14,15 @@
 #include "causes.h"
 #include "context.h"
 #include "front/front.h"
+#include "story.h"
 
-enum { STACK = 1 << 20, LINE = 240, LINES = 1 << 12 };
+enum { STACK = 1 << 20 };
 enum { CALM = 3 }; /* so often has each rank found nothing before the clock goes on */
 
 static const uint64_t us = 1000, ms = 1000 * 1000, second = 1000 * 1000 * 1000ull;
 static const uint64_t longest = 400 * 1000 * 1000000ull; /* ns without anything: it hangs */
 
+static const uint64_t most_branches = 3000 * 1000000ull;  /* of a run */
 static const uint64_t long_stop = 30 * 1000 * 1000000ull; /* after which others may lose patience */
 
 enum { begun = 1000000000 }; /* ns */
@@ -48,14 +50,13 @@ static struct {
     struct replay_card card[PROGRAM_RANKS];
     struct context scheduler;
     int self;
-    uint64_t now, step, random, hash;
+    uint64_t now, step, random;
     uint64_t did_at;    /* the time when something happened last */
     uint32_t calm;      /* turns since then in which nothing did */
     uint64_t faults_at; /* of the software HCA: when it wants to be called */
     uint64_t gate;      /* barriers that are over */
+    uint64_t branches;  /* of all */
     bool is_acted[PROGRAM_FAULTS];
-    int lines;
-    char line[LINES][LINE];
 } w = {.self = -1, .now = begun};
 
 uint8_t *replay_taken;
@@ -77,7 +78,7 @@ struct replay_card *replay_card(int rank)
 
 bool replay_is_dead(int rank)
 {
-    return w.rank[rank].state == DEAD;
+    return rank >= w.program->ranks + w.program->has_stranger || w.rank[rank].state == DEAD;
 }
 
 uint64_t replay_now(void)
@@ -85,38 +86,24 @@ uint64_t replay_now(void)
     return w.now += w.self >= 0 ? 20 : 0;
 }
 
+/* The ranks, and a stranger behind them. */
+static int people(void)
+{
+    return w.program->ranks + w.program->has_stranger;
+}
+
 static uint64_t below(uint64_t bound)
 {
     return program_random(&w.random) % bound;
 }
 
-static void mix(uint64_t value)
-{
-    w.hash = (w.hash ^ value) * 0x9e3779b97f4a7c15u;
-    w.hash ^= w.hash >> 29;
-}
-
-uint64_t replay_hash(void)
-{
-    return w.hash;
-}
-
 void replay_say(const char *format, ...)
 {
-    char *line = w.line[w.lines % LINES];
     va_list args;
-    int n = snprintf(line, LINE, "%12.3f us  ", (double)w.now / 1e3);
 
-    if (w.self >= 0) {
-        n += snprintf(line + n, LINE - (size_t)n, "rank %d: ", w.self);
-    }
     va_start(args, format);
-    vsnprintf(line + n, LINE - (size_t)n, format, args);
+    story_add(w.now, w.self, format, args);
     va_end(args);
-    for (const char *p = line; *p != '\0'; p++) {
-        mix((unsigned char)*p);
-    }
-    w.lines++;
 }
 
 size_t replay_place(int rank, const void *code)
@@ -129,7 +116,7 @@ static void say_where(int i)
 {
     const struct rank *rank = &w.rank[i];
     uintptr_t bottom = (uintptr_t)rank->stack, frame = context_frame(&rank->context);
-    char text[LINE] = "";
+    char text[STORY_LINE] = "";
     size_t n = 0;
 
     while (frame >= bottom && frame < bottom + STACK - 16 && n + 20 < sizeof(text)) {
@@ -143,21 +130,13 @@ static void say_where(int i)
 
 bool replay_is_quiet;
 
-static void print_lines(void)
-{
-    if (replay_is_quiet) {
-        return;
-    }
-    for (int i = w.lines > LINES ? w.lines - LINES : 0; i < w.lines; i++) {
-        puts(w.line[i % LINES]);
-    }
-}
-
 void replay_fail(const char *format, ...)
 {
     va_list args;
 
-    print_lines();
+    if (!replay_is_quiet) {
+        story_print();
+    }
     printf("seed %llu: ", (unsigned long long)w.program->seed);
     va_start(args, format);
     vprintf(format, args);
@@ -172,6 +151,7 @@ static void count_branches(struct rank *rank)
     uint64_t taken = (uint64_t)(rank->given - rank->count->budget);
 
     rank->branches += taken;
+    w.branches += taken;
     w.now += taken / (uint64_t)w.program->ranks;
     rank->given = rank->count->budget = INT64_MAX;
 }
@@ -222,7 +202,7 @@ void replay_kill(int rank)
 
     replay_say("rank %d is killed", rank);
     w.rank[rank].state = DEAD;
-    causes_happened(rank, CAUSE_DEAD);
+    causes_happened(rank, CAUSE_DEAD, w.now);
     w.kernel->rank_died(rank);
     replay_did();
     if (is_self) {
@@ -239,26 +219,48 @@ void replay_give_up(const char *file, int line)
     replay_kill(w.self);
 }
 
+static bool is_at_branch(const struct program_act *act)
+{
+    return act->fault == FAULT_RANK_DIES || act->fault == FAULT_RANK_STOPS ||
+           act->fault == FAULT_CLOCK_JUMPS || act->fault == FAULT_HOSTILE;
+}
+
+static void stop(const struct program_act *act)
+{
+    replay_say("stopped for %.3f ms", (double)act->time / 1e6);
+    if (act->time > long_stop) {
+        causes_happened(w.self, CAUSE_LATE, w.now);
+    }
+    replay_sleep(act->time);
+}
+
 static void act_at_branch(struct rank *rank)
 {
     for (int i = 0; i < w.program->acts; i++) {
         const struct program_act *act = &w.program->act[i];
 
         if (act->is_dropped || act->rank != w.self || w.is_acted[i] || act->at > rank->branches ||
-            (act->fault != FAULT_RANK_DIES && act->fault != FAULT_RANK_STOPS)) {
+            !is_at_branch(act)) {
             continue;
         }
         w.is_acted[i] = true;
-        if (act->fault == FAULT_RANK_DIES) {
+        switch (act->fault) {
+        case FAULT_RANK_DIES:
             replay_kill(w.self);
-        } else {
-            replay_say("stopped for %.3f ms", (double)act->time / 1e6);
-            if (act->time > long_stop) {
-                causes_happened(w.self, CAUSE_LATE);
-            }
-            replay_sleep(act->time);
+            break;
+        case FAULT_RANK_STOPS:
+            stop(act);
+            break;
+        case FAULT_HOSTILE:
+            replay_say("is hostile");
+            causes_happened(w.self, CAUSE_HOSTILE, w.now);
+            break;
+        default:
+            replay_say("its clock jumps by %.3f ms", (double)act->time / 1e6);
+            w.kernel->jump(w.self, act->time);
         }
     }
+    w.kernel->turn_ends(w.self);
 }
 
 void replay_turn_ends(void)
@@ -291,7 +293,7 @@ bool replay_strikes(enum program_fault fault)
                 replay_say("%s", fault == FAULT_NO_MEMORY ? "no memory" : "no room");
             }
             if (fault == FAULT_NO_MEMORY) {
-                causes_happened(w.self, CAUSE_MEMORY);
+                causes_happened(w.self, CAUSE_MEMORY, w.now);
             }
             return true;
         }
@@ -302,7 +304,7 @@ bool replay_strikes(enum program_fault fault)
 void replay_explain(int item, int status, int peer)
 {
     replay_say("item %d failed with rank %d: %s", item, peer, strerror(-status));
-    causes_failed(w.self, item, w.program->item[item].comm, status, peer);
+    causes_failed(w.now, w.self, item, w.program->item[item].comm, status, peer);
 }
 
 /* All that are not dead. Those who wait go on with their nets, as in MPI's own barriers. */
@@ -356,8 +358,7 @@ static int64_t turn_of(const struct rank *rank)
     for (int i = 0; i < w.program->acts; i++) {
         const struct program_act *act = &w.program->act[i];
 
-        if (&w.rank[act->rank] == rank && !act->is_dropped &&
-            (act->fault == FAULT_RANK_DIES || act->fault == FAULT_RANK_STOPS) &&
+        if (&w.rank[act->rank] == rank && !act->is_dropped && is_at_branch(act) &&
             act->at > rank->branches && act->at - rank->branches < turn) {
             turn = act->at - rank->branches;
         }
@@ -386,10 +387,22 @@ static void adapters_act(void)
 
         for (int rank = 0; rank < w.program->ranks && act->is_lasting && !act->is_dropped; rank++) {
             if (program_host_of(w.program, rank) == act->rank && w.now >= begun + act->time) {
-                causes_happened(rank, CAUSE_LINK);
+                causes_happened(rank, CAUSE_LINK, w.now);
             }
         }
     }
+}
+
+/* Whoever has garbage of its own making may wait for ever: then it is time that it is killed. */
+static bool end_hostile(void)
+{
+    for (int i = 0; i < w.program->ranks; i++) {
+        if (causes_has(i, CAUSE_HOSTILE) && w.rank[i].state != DEAD && w.rank[i].state != ENDED) {
+            replay_kill(i);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The clock goes on when nobody has anything to do: first a little, then in longer and longer steps. */
@@ -403,7 +416,7 @@ static void let_time_pass(uint64_t earliest, bool is_alone)
     }
     w.now = earliest < until && earliest > w.now ? earliest : until;
     w.calm = 0;
-    if (w.now - w.did_at > longest) {
+    if (w.now - w.did_at > longest && !end_hostile()) {
         for (int i = 0; i < w.program->ranks; i++) {
             say_where(i);
         }
@@ -417,7 +430,7 @@ static bool turn(void)
     int ready[PROGRAM_RANKS], count = 0, asleep = 0;
     uint64_t earliest = UINT64_MAX;
 
-    for (int i = 0; i < w.program->ranks; i++) {
+    for (int i = 0; i < people(); i++) {
         struct rank *rank = &w.rank[i];
 
         if (rank->state == ASLEEP && rank->wakes <= w.now) {
@@ -433,6 +446,9 @@ static bool turn(void)
         }
     }
     adapters_act();
+    if (w.branches > most_branches && !end_hostile()) {
+        replay_fail("it goes on and on: %llu branches", (unsigned long long)w.branches);
+    }
     if (count > 0 && w.calm < (uint32_t)(CALM * count)) {
         run(ready[below((uint64_t)count)]);
     } else if (count > 0 || asleep > 0) {
@@ -446,7 +462,8 @@ static void make_rank(int i, void *copy)
     struct rank *rank = &w.rank[i];
     Dl_info info;
 
-    rank->main = (replay_rank_main *)(uintptr_t)dlsym(copy, "replay_rank");
+    rank->main = (replay_rank_main *)(uintptr_t)dlsym(
+        copy, i < w.program->ranks ? "replay_rank" : "replay_stranger");
     if (rank->main == NULL || dladdr((void *)(uintptr_t)rank->main, &info) == 0) {
         replay_fail("rank.so: %s", dlerror());
     }
@@ -459,34 +476,10 @@ static void make_rank(int i, void *copy)
     context_make(&rank->context, rank->stack, STACK, start);
 }
 
-static void crashed(int sig, siginfo_t *info, void *context)
-{
-    const ucontext_t *at = context;
-    const void *code = (const void *)(uintptr_t)at->uc_mcontext.gregs[REG_RIP];
-
-    (void)info;
-    replay_fail("signal %d (%s) in rank %d at %#zx of rank.so", sig, strsignal(sig), w.self,
-                w.self < 0 ? 0 : replay_place(w.self, code));
-}
-
-static void watch(void)
-{
-    static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
-    static char stack[65536];
-    struct sigaction action = {.sa_sigaction = crashed,
-                               .sa_flags = SA_ONSTACK | SA_RESETHAND | SA_SIGINFO};
-    stack_t other = {.ss_sp = stack, .ss_size = sizeof(stack)};
-
-    sigaltstack(&other, NULL);
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-        sigaction(signals[i], &action, NULL);
-    }
-}
-
 /* What a rank leaves when it ends by itself: nothing. */
 static void look_for_leaks(void *const copies[])
 {
-    for (int i = 0; i < w.program->ranks; i++) {
+    for (int i = 0; i < people(); i++) {
         if (w.rank[i].state != ENDED) {
             continue;
         }
@@ -510,21 +503,22 @@ void replay_run(const struct program *program, void *const copies[],
     w.step = us / 4;
     w.kernel = kernel;
     kernel->begin(folder, program->seed);
-    watch();
     causes_begin(program);
-    for (int i = 0; i < program->ranks; i++) {
+    for (int i = 0; i < people(); i++) {
         make_rank(i, copies[i]);
     }
     while (turn()) {
     }
-    if (causes_unexplained() != 0) {
-        replay_fail("%d failures without a cause", causes_unexplained());
+    if (causes_unexplained(replay_say) != 0) {
+        replay_fail("%d failures without a cause", causes_unexplained(replay_say));
     }
     look_for_leaks(copies);
     kernel->check();
-    print_lines();
-    mix(w.now);
+    if (!replay_is_quiet) {
+        story_print();
+    }
+    story_mix(w.now);
     for (int i = 0; i < program->ranks; i++) {
-        mix(w.rank[i].branches);
+        story_mix(w.rank[i].branches);
     }
 }

@@ -61,15 +61,16 @@ void replay_turn_ends(void); /* they are used up */
 struct replay_kernel {
     void (*begin)(const char *folder, uint64_t seed);
     void (*rank_died)(int rank);
-    int (*leaks)(int rank); /* what a rank that has ended has left, each said */
-    void (*check)(void);    /* memory: does not return when it is wrong */
+    int (*leaks)(int rank);              /* what a rank that has ended has left, each said */
+    void (*check)(void);                 /* memory and files: does not return when they are wrong */
+    void (*jump)(int rank, uint64_t ns); /* its clock */
+    void (*turn_ends)(int rank);
 };
 
 /* Runs the program; does not return when something is wrong. */
 void replay_run(const struct program *program, void *const copies[],
                 const struct replay_kernel *kernel, const char *folder);
 size_t replay_place(int rank, const void *code); /* in rank.so: for addr2line */
-uint64_t replay_hash(void);                      /* of all that happened */
 
 extern bool replay_is_quiet; /* prints what was wrong alone */
 

@@ -19,8 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "wrap.h"
+#include "faults.h"
+#include "memory.h"
 #include "scheduler.h"
+#include "wrap.h"
 
 int __real_getrlimit(int resource, struct rlimit *limit);
 int __real_kill(pid_t pid, int sig);
@@ -56,6 +58,7 @@ static void begin(const char *of_run, uint64_t seed)
 {
     folder = of_run;
     random_state = seed;
+    faults_begin(replay_program(), of_run);
 }
 
 static int own(int fd)
@@ -106,11 +109,18 @@ static int leaks(int rank)
     return count;
 }
 
-const struct replay_kernel wrap_kernel = {begin, rank_died, leaks, memory_check};
+static void check(void)
+{
+    memory_check();
+    faults_end(replay_program());
+}
+
+const struct replay_kernel wrap_kernel = {begin, rank_died,   leaks,
+                                          check, faults_jump, faults_scribble};
 
 static bool is_virtual(pid_t pid)
 {
-    return pid >= REPLAY_FIRST_PID && pid < REPLAY_FIRST_PID + replay_program()->ranks;
+    return pid >= REPLAY_FIRST_PID && pid < REPLAY_FIRST_PID + PROGRAM_RANKS;
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
@@ -312,52 +322,34 @@ int __wrap_fstatvfs(int fd, struct statvfs *fs)
     return fixed_space(__real_fstatvfs(fd, fs), fs);
 }
 
-/* True: the process is there. */
-static bool may_touch(pid_t pid)
-{
-    if (!is_virtual(pid) || replay_is_dead(pid - REPLAY_FIRST_PID)) {
-        errno = ESRCH;
-        return false;
-    }
-    return true;
-}
-
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
                                 const struct iovec *there, unsigned long m, unsigned long flags)
 {
+    ssize_t bytes;
+
     replay_moved();
-    return may_touch(pid) ? __real_process_vm_readv(__real_getpid(), here, n, there, m, flags) : -1;
+    if (!faults_may_touch(pid)) {
+        return -1;
+    }
+    bytes = __real_process_vm_readv(__real_getpid(), here, n, there, m, flags);
+    faults_spoil(pid - REPLAY_FIRST_PID, here, n, bytes);
+    return bytes;
 }
 
 ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
                                  const struct iovec *there, unsigned long m, unsigned long flags)
 {
+    ssize_t bytes;
+
     replay_moved();
-    return may_touch(pid) ? __real_process_vm_writev(__real_getpid(), here, n, there, m, flags)
-                          : -1;
-}
-
-/* The product's own copies (build.mk names them so), which a kernel may refuse; the software HCA's
-   stand for the adapter. */
-ssize_t replay_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
-                        const struct iovec *there, unsigned long m, unsigned long flags)
-{
-    if (replay_strikes(FAULT_NO_COPY)) {
-        errno = EPERM;
+    if (!faults_may_touch(pid)) {
         return -1;
     }
-    return may_touch(pid) ? __real_process_vm_readv(__real_getpid(), here, n, there, m, flags) : -1;
-}
-
-ssize_t replay_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
-                         const struct iovec *there, unsigned long m, unsigned long flags)
-{
-    if (replay_strikes(FAULT_NO_COPY)) {
-        errno = EPERM;
-        return -1;
+    bytes = __real_process_vm_writev(__real_getpid(), here, n, there, m, flags);
+    if (pid != REPLAY_FIRST_PID + replay_self()) {
+        faults_spoil(replay_self(), there, m, bytes);
     }
-    return may_touch(pid) ? __real_process_vm_writev(__real_getpid(), here, n, there, m, flags)
-                          : -1;
+    return bytes;
 }
 
 char *__wrap_getenv(const char *name)
@@ -372,7 +364,7 @@ char *__wrap_getenv(const char *name)
     }
     if (strcmp(name, "OMPI_COMM_WORLD_RANK") == 0 || strcmp(name, "OMPI_COMM_WORLD_SIZE") == 0) {
         snprintf(text, sizeof(text), "%d",
-                 strcmp(name, "OMPI_COMM_WORLD_RANK") == 0 ? replay_self()
+                 strcmp(name, "OMPI_COMM_WORLD_RANK") == 0 ? replay_self() % replay_program()->ranks
                                                            : replay_program()->ranks);
         return text;
     }

@@ -1,0 +1,249 @@
+/*
+ * What is done to the ranks beside their deaths: each has a clock of its own, the kernel copies between them in pieces,
+ * their folder of shared memory has files of others, and a hostile one has garbage in all that others see of it.
+ */
+#include "faults.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "causes.h"
+#include "net/node/layout.h"
+#include "memory.h"
+
+enum { MAPS = 64, STALE = 3, TRIES = 64, FLIPS = 4 };
+
+static struct map {
+    uint8_t *at;
+    size_t size;
+    int rank;
+} maps[MAPS]; /* shared memory that a rank sees */
+
+static struct {
+    const char *folder;
+    uint64_t random;
+    uint64_t ahead[PROGRAM_RANKS], faster[PROGRAM_RANKS]; /* clocks: ns, parts of a million */
+    uint64_t rarely; /* of a hostile one: one time of so many */
+} f;
+
+static uint64_t below(uint64_t bound)
+{
+    return program_random(&f.random) % bound;
+}
+
+/* As a process would leave it that was killed, cut off in the middle, or somebody else. */
+static void leave_file(int i)
+{
+    struct ibshift_node_head head = {.magic = IBSHIFT_NODE_MAGIC,
+                                     .version = IBSHIFT_NODE_VERSION,
+                                     .job = (uint32_t)(7000 + below(2)),
+                                     .boxes = (uint32_t)below(6),
+                                     .process = program_random(&f.random)};
+    char path[256];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/ibshift-stale%d", f.folder, i);
+    file = fopen(path, "wb");
+    if (i == 1) {
+        head.magic = (uint32_t)program_random(&f.random);
+    }
+    if (file == NULL || fwrite(&head, i == 2 ? sizeof(head) / 2 : sizeof(head), 1, file) != 1 ||
+        fclose(file) != 0) {
+        replay_fail("%s: %s", path, strerror(errno));
+    }
+}
+
+void faults_begin(const struct program *program, const char *folder)
+{
+    f.folder = folder;
+    f.random = program->seed ^ 0x2545f4914f6cdd1d;
+    for (int i = 0; i < PROGRAM_RANKS; i++) {
+        f.ahead[i] = below(1ull << below(50));
+        f.faster[i] = below(200);
+    }
+    f.rarely = 1;
+    for (int i = 0; i < program->acts; i++) {
+        f.rarely = program->act[i].fault == FAULT_HOSTILE ? program->act[i].count + 1 : f.rarely;
+    }
+    for (int i = 0; i < STALE && program->has_stale; i++) {
+        leave_file(i);
+    }
+}
+
+static bool is_clean(const struct program *program)
+{
+    for (int i = 0; i < program->ranks; i++) {
+        if (replay_is_dead(i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What dead processes have left is removed by whoever makes a segment; whose owner is not known stays. */
+void faults_end(const struct program *program)
+{
+    DIR *dir = opendir(f.folder);
+    const struct dirent *entry;
+
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        bool is_others = strcmp(entry->d_name, "ibshift-stale1") == 0 ||
+                         strcmp(entry->d_name, "ibshift-stale2") == 0;
+        bool is_stale = strcmp(entry->d_name, "ibshift-stale0") == 0;
+
+        if (strncmp(entry->d_name, "ibshift-", 8) == 0 && !is_others &&
+            (is_stale ? program->acts == 0 && program->has_node && program->hosts < program->ranks
+                      : is_clean(program))) {
+            replay_fail("shared memory is left: %s", entry->d_name);
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+}
+
+void faults_jump(int rank, uint64_t ns)
+{
+    f.ahead[rank] += ns;
+}
+
+int replay_clock(clockid_t clock, struct timespec *t)
+{
+    uint64_t now = replay_now();
+    int self = replay_self();
+
+    (void)clock;
+    if (self >= 0) {
+        now += f.ahead[self] + now / 1000000 * f.faster[self];
+    }
+    *t = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
+    return 0;
+}
+
+void *replay_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    void *map = mmap(at, size, protection, flags, fd, offset);
+
+    for (int i = 0; i < MAPS && map != MAP_FAILED && (flags & MAP_SHARED) != 0; i++) {
+        if (maps[i].at == NULL) {
+            maps[i] = (struct map){map, size, replay_self()};
+            break;
+        }
+    }
+    return map;
+}
+
+int replay_munmap(void *at, size_t size)
+{
+    for (int i = 0; i < MAPS; i++) {
+        if (maps[i].at == at && maps[i].rank == replay_self()) {
+            maps[i].at = NULL;
+        }
+    }
+    return munmap(at, size);
+}
+
+static void flip(uint8_t *at, size_t size)
+{
+    for (uint64_t i = 1 + below(FLIPS); i > 0; i--) {
+        at[below(size)] ^= (uint8_t)(below(2) == 0 ? 1u << below(8) : program_random(&f.random));
+    }
+}
+
+/* Somewhere in what it shares with others, and where something stands. */
+void faults_scribble(int rank)
+{
+    const struct map *map = &maps[below(MAPS)];
+
+    if (!causes_has(rank, CAUSE_HOSTILE) || map->at == NULL || map->rank != rank ||
+        below(f.rarely) != 0) {
+        return;
+    }
+    for (int i = 0; i < TRIES; i++) {
+        uint8_t *word = map->at + below(map->size / sizeof(uint64_t)) * sizeof(uint64_t);
+
+        if (i + 1 == TRIES || *(uint64_t *)(void *)word != 0) {
+            flip(word, sizeof(uint64_t));
+            return;
+        }
+    }
+}
+
+void faults_spoil(int sender, const struct iovec *to, unsigned long n, ssize_t bytes)
+{
+    const struct iovec *piece = &to[below(n)];
+
+    if (sender >= 0 && causes_has(sender, CAUSE_HOSTILE) && bytes > 0 && piece->iov_len > 0 &&
+        below(f.rarely) == 0) {
+        flip(piece->iov_base, piece->iov_len);
+    }
+}
+
+bool faults_may_touch(pid_t pid)
+{
+    bool is_rank = pid >= REPLAY_FIRST_PID && pid < REPLAY_FIRST_PID + PROGRAM_RANKS;
+
+    if (!is_rank || replay_is_dead(pid - REPLAY_FIRST_PID)) {
+        errno = ESRCH;
+        return false;
+    }
+    return true;
+}
+
+/*
+ * The product's own copies (build.mk names them so), which a kernel may refuse; the software HCA's stand for the
+ * adapter. Others go on while it copies, and the caller may be killed there.
+ */
+static ssize_t copy(pid_t pid, const struct iovec *here, const struct iovec *there, bool is_read)
+{
+    size_t size = here->iov_len < there->iov_len ? here->iov_len : there->iov_len, done = 0;
+    int peer = pid - REPLAY_FIRST_PID;
+
+    if (replay_strikes(FAULT_NO_COPY)) {
+        errno = EPERM;
+        return -1;
+    }
+    while (done < size) {
+        size_t left = size - done, part = below(2) == 0 ? left : 1 + below(left);
+        struct iovec own = {(char *)here->iov_base + done, part},
+                     other = {(char *)there->iov_base + done, part};
+        ssize_t n;
+
+        if (!faults_may_touch(pid)) {
+            return done > 0 ? (ssize_t)done : -1;
+        }
+        if (causes_has(peer, CAUSE_HOSTILE) && !memory_is_of(peer, other.iov_base, part)) {
+            errno = EFAULT; /* what it names is not there */
+            return done > 0 ? (ssize_t)done : -1;
+        }
+        n = is_read ? process_vm_readv(getpid(), &own, 1, &other, 1, 0)
+                    : process_vm_writev(getpid(), &own, 1, &other, 1, 0);
+        if (n <= 0) {
+            return done > 0 ? (ssize_t)done : -1;
+        }
+        done += (size_t)n;
+        if (done < size) {
+            replay_turn_ends();
+        }
+    }
+    return (ssize_t)done;
+}
+
+ssize_t replay_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
+                        const struct iovec *there, unsigned long m, unsigned long flags)
+{
+    (void)n, (void)m, (void)flags;
+    return copy(pid, here, there, true);
+}
+
+ssize_t replay_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
+                         const struct iovec *there, unsigned long m, unsigned long flags)
+{
+    (void)n, (void)m, (void)flags;
+    return copy(pid, here, there, false);
+}

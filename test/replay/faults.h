@@ -1,0 +1,30 @@
+#ifndef IBSHIFT_REPLAY_FAULTS_H
+#define IBSHIFT_REPLAY_FAULTS_H
+
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "scheduler.h"
+
+void faults_begin(const struct program *program, const char *folder);
+/* What is left in the folder of shared memory. */
+void faults_end(const struct program *program);
+void faults_jump(int rank, uint64_t ns);
+/* A hostile one writes garbage to where others see it. */
+void faults_scribble(int rank);
+/* Whether the process is there; else errno. */
+bool faults_may_touch(pid_t pid);
+/* What an adapter has copied for the sender. */
+void faults_spoil(int sender, const struct iovec *to, unsigned long n, ssize_t bytes);
+
+/* What the product calls in place of the kernel's (build.mk). */
+int replay_clock(clockid_t clock, struct timespec *t);
+void *replay_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+int replay_munmap(void *at, size_t size);
+ssize_t replay_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
+                        const struct iovec *there, unsigned long m, unsigned long flags);
+ssize_t replay_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
+                         const struct iovec *there, unsigned long m, unsigned long flags);
+
+#endif
