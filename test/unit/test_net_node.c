@@ -287,24 +287,6 @@ static void another_call_that_is_held(void **state)
     assert_int_equal(nets_post(&m, true), -ECONNABORTED); /* it has been told */
 }
 
-/* Until the sender says that it writes no more, the buffer is lent. */
-static void taken_back(void **state)
-{
-    struct message m;
-
-    nets_make(&m, 0, 1, 2, 100000);
-    m.is_busy = true; /* so the sender is to write */
-    assert_true(nets_post(&m, false) >= 0);
-    nets_take_all(2);
-    ibshift_net_cancel(nets[1], COMM, 1);
-    nets_take(1);
-    assert_int_equal(m.recv_status, WAITING);
-    nets_take(0);
-    nets_take(1);
-    assert_int_equal(m.recv_status, -ECANCELED);
-    ibshift_net_cancel(nets[0], COMM, 1);
-}
-
 /* A process of the host that opens its net, tells its card, and is killed. */
 static pid_t start_child(int *to_parent)
 {
@@ -535,7 +517,6 @@ int main(void)
         cmocka_unit_test(other_length),
         NETS_TEST(given_up_here),
         NETS_TEST(another_call_that_is_held),
-        NETS_TEST(taken_back),
         cmocka_unit_test(a_dead_process),
         cmocka_unit_test(two_threads),
         cmocka_unit_test(hostile),

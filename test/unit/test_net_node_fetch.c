@@ -29,160 +29,151 @@ static void fill_box(void)
     }
 }
 
-/* A long message from 0 to 1, posted there first or last. */
-static void offer(struct message *m, bool is_receiver_first)
+/*
+ * A script is what happens to message m, from net 0 to net 1, and perhaps to n, back or from net 2. A letter a step:
+ *   S R s r   m is sent, its receive is posted; likewise n
+ *   0 1 - *   net 0 or 1 polls; all do, once or twice
+ *   C c A a   net 0 cancels, or net 1; net 0 tells the other that it has given up, or net 1
+ *   F B X     net 0's box for net 1 is filled; net 0 breaks with net 1; m's sender uses its buffer for something else
+ *   M N n     m's bytes are at the receiver; they are not; n has arrived
+ *   E         nothing is in the tables
+ *   =XY       how m stands at its sender and receiver: ? not asked, or a letter of standings[]
+ */
+static const struct {
+    char letter;
+    int status;
+} standings[] = {
+    {'w', WAITING}, {'.', 0}, {'c', -ECANCELED}, {'a', -ECONNABORTED}, {'r', -ECONNRESET}};
+
+enum { BUSY = 1, ATTENDED = 2, BACK = 4 };
+
+static const struct {
+    const char *what;
+    size_t length;
+    unsigned flags; /* BUSY and ATTENDED: of m; BACK: of both, and n goes back */
+    const char *script;
+    int direct, rings, control; /* messages of both nets in the end; -1: not asked */
+} scripts[] = {
+    {"nobody asks before or answers after: the receiver has it at the first look", LONG, 0,
+     "S*R1=w.0=..M", 1, 0, 0},
+    {"a receiver that waits asks, is offered it and fetches: nothing is written", LONG, 0,
+     "R*SN1=?.0=..M", 1, 0, 1},
+    {"who asks has already been offered it: it comes once", LONG, 0, "SR**=..M*E", 1, 0, -1},
+    {"the sender writes where the receiver is busy", LONG, BUSY, "S1R1=?w0=.?**=..M", -1, -1, -1},
+    {"or has another long one to get", LONG, 0, "Sr1R1=?w0=.?s**=..Mn", -1, -1, -1},
+    {"taken back by its sender before its receive is posted", LONG, 0, "S1C=w?0=c?X1R**=?wA*=?a",
+     -1, -1, -1},
+    {"before the receive has looked", LONG, 0, "SRC=w?0=c?X**=?wA*=?a", -1, -1, -1},
+    {"when it has been fetched, and the receiver has not yet looked into its box", LONG, 0,
+     "S1C0=c?RM=?w**=?wA*=?a", -1, -1, -1},
+    {"a full box has a cell left for the word that nothing holds any more", LONG, 0, "S1FBR**=?r",
+     -1, -1, -1},
+    {"its receiver gives up: at once, since nobody else writes into its buffer", LONG, 0,
+     "Rc1=?cS**=w?Na*=a?", -1, -1, -1},
+    {"where the sender writes, the buffer is lent until it says that it writes no more", LONG, BUSY,
+     "R*c1=?w01=?cC", -1, -1, -1},
+    {"what fits into the ring needs no call of the kernel: receive first", FITTING, ATTENDED,
+     "R*S**=..ME", 0, 1, -1},
+    {"send first", FITTING, ATTENDED, "S*R**=..ME", 0, 1, -1},
+    {"offer and grant cross", FITTING, ATTENDED, "SR**=..ME", 0, 1, -1},
+    {"a sender that computes is not needed: the receiver asks, and looks", FITTING, 0,
+     "SR111=?.*=..M", -1, -1, -1},
+    {"in an exchange the kernel copies, and each side fetches, though it is busy", FITTING, BACK,
+     "Ss-RrM**=..Mn", 2, 0, 0},
+    {"the sender gives up between offer and grant: nothing comes, nothing is left", FITTING,
+     ATTENDED, "S1RCA**=caE", -1, -1, -1},
+    {"so does the receiver", FITTING, ATTENDED, "S1Rca**=acE", -1, -1, -1},
+};
+
+static bool stands(char letter, int status)
 {
-    nets_make(m, 0, 1, OTHER, LONG);
-    assert_int_equal(nets_post(m, !is_receiver_first), IBSHIFT_NET_PENDING);
-    nets_take_all(2);
-    assert_int_equal(nets_post(m, is_receiver_first), IBSHIFT_NET_PENDING);
+    for (size_t i = 0; i < sizeof(standings) / sizeof(standings[0]); i++) {
+        if (standings[i].letter == letter) {
+            return standings[i].status == status;
+        }
+    }
+    return letter == '?';
 }
 
-/* Nobody asks before, nobody answers after: the receiver has it at the first look. */
-static void what_was_offered_is_fetched(void **state)
+/* False: an expectation is not met. */
+static bool step(const char *at, struct message *m, struct message *n)
 {
-    struct message m;
-
-    offer(&m, false);
-    nets_take(1);
-    assert_int_equal(m.recv_status, 0);
-    assert_int_equal(m.send_status, WAITING);
-    nets_take(0);
-    assert_arrived(&m);
-    assert_int_equal(stats_of(0).control, 0);
-    assert_int_equal(stats_of(1).control, 0);
-    assert_int_equal(stats_of(0).direct, 1);
+    switch (*at) {
+    case 'S':
+    case 'R':
+        (void)nets_post(m, *at == 'S');
+        break;
+    case 's':
+    case 'r':
+        (void)nets_post(n, *at == 's');
+        break;
+    case '0':
+    case '1':
+        nets_take(*at == '1');
+        break;
+    case '-':
+    case '*':
+        nets_take_all(*at == '*' ? 2 : 1);
+        break;
+    case 'C':
+    case 'c':
+        ibshift_net_cancel(nets[*at == 'c'], COMM, 1);
+        break;
+    case 'A':
+    case 'a':
+        ibshift_net_abort(nets[*at == 'a'], *at == 'A', COMM, 1);
+        break;
+    case 'F':
+        fill_box();
+        break;
+    case 'B':
+        ibshift_nn_break(peer_of(0), -EPROTO, "for a test");
+        break;
+    case 'X':
+        memset(m->out, 0xee, m->length);
+        break;
+    case 'M':
+        return memcmp(m->in, m->out, m->length) == 0;
+    case 'N':
+        return m->in[m->length / 2] == 0;
+    case 'n':
+        assert_arrived(n);
+        break;
+    case 'E':
+        return ibshift_node(nets[1])->rx.count + ibshift_node(nets[0])->tx.count == 0;
+    default:
+        return *at == '=' && stands(at[1], m->send_status) && stands(at[2], m->recv_status);
+    }
+    return true;
 }
 
-/* It asks for it, and the sender's call offers it: nothing is written. */
-static void a_receiver_that_waits_fetches(void **state)
+static void scripts_are_followed(void **state)
 {
-    struct message m;
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+        bool is_back = (scripts[i].flags & BACK) != 0;
+        struct ibshift_node_stats a, b;
+        struct message m, n;
 
-    offer(&m, true);
-    assert_int_equal(m.in[LONG / 2], 0);
-    nets_take(1);
-    assert_int_equal(m.recv_status, 0);
-    nets_take(0);
-    assert_arrived(&m);
-    assert_int_equal(stats_of(1).control, 1);
-}
-
-/* Who asks has already been offered it: it comes once. */
-static void an_offer_that_crosses(void **state)
-{
-    struct message m;
-
-    nets_make(&m, 0, 1, OTHER, LONG);
-    (void)nets_post(&m, true);
-    (void)nets_post(&m, false);
-    nets_take_all(4);
-    assert_arrived(&m);
-    nets_take_all(2);
-    assert_int_equal(ibshift_node(nets[1])->rx.count, 0);
-    assert_int_equal(ibshift_node(nets[0])->tx.count, 0);
-}
-
-/* The sender writes where the receiver is busy, or has another long one to get. */
-static void the_sender_writes(void **state)
-{
-    struct message m, other;
-
-    for (int why = 0; why < 2; why++) {
         open_all(1 << 20, true);
-        nets_make(&m, 0, 1, OTHER, LONG);
-        nets_make(&other, 2, 1, OTHER + 2, LONG);
-        m.is_busy = why == 0;
-        (void)nets_post(&m, true);
-        if (why > 0) {
-            (void)nets_post(&other, false);
+        nets_make(&m, 0, 1, OTHER, scripts[i].length);
+        nets_make(&n, is_back ? 1 : 2, !is_back, OTHER + 2, scripts[i].length);
+        m.is_busy = is_back || (scripts[i].flags & BUSY) != 0;
+        m.is_attended = is_back || (scripts[i].flags & ATTENDED) != 0;
+        n.is_busy = n.is_attended = is_back;
+        for (const char *at = scripts[i].script; *at != '\0'; at += *at == '=' ? 3 : 1) {
+            if (!step(at, &m, &n)) {
+                fail_msg("%s: at %s: %d at the sender, %d at the receiver", scripts[i].what, at,
+                         m.send_status, m.recv_status);
+            }
         }
-        nets_take(1);
-        (void)nets_post(&m, false);
-        nets_take(1);
-        assert_int_equal(m.recv_status, WAITING);
-        nets_take(0);
-        assert_int_equal(m.send_status, 0); /* it has written */
-        if (why > 0) {
-            (void)nets_post(&other, true);
-        }
-        nets_take_all(3);
-        assert_arrived(&m);
-        if (why > 0) {
-            assert_arrived(&other);
-        }
+        a = stats_of(0);
+        b = stats_of(1);
+        assert_true(scripts[i].direct < 0 || a.direct + b.direct == (uint64_t)scripts[i].direct);
+        assert_true(scripts[i].rings < 0 || a.rings + b.rings == (uint64_t)scripts[i].rings);
+        assert_true(scripts[i].control < 0 ||
+                    a.control + b.control == (uint64_t)scripts[i].control);
         close_all();
     }
-}
-
-/* Given up by its sender: before its receive is posted, or before that has looked. */
-static void an_offer_taken_back(void **state)
-{
-    struct message m;
-
-    for (int is_late = 0; is_late < 2; is_late++) {
-        open_all(1 << 20, true);
-        nets_make(&m, 0, 1, OTHER, LONG);
-        (void)nets_post(&m, true);
-        if (is_late) {
-            (void)nets_post(&m, false);
-        } else {
-            nets_take(1);
-        }
-        ibshift_net_cancel(nets[0], COMM, 1);
-        assert_int_equal(m.send_status, WAITING); /* until the peer has been told */
-        nets_take(0);
-        assert_int_equal(m.send_status, -ECANCELED);
-        memset(m.out, 0xee, LONG);
-        if (!is_late) {
-            nets_take(1);
-            (void)nets_post(&m, false);
-        }
-        nets_take_all(3);
-        assert_int_equal(m.recv_status, WAITING);
-        ibshift_net_abort(nets[0], 1, COMM, 1);
-        nets_take_all(2);
-        assert_int_equal(m.recv_status, -ECONNABORTED);
-        close_all();
-    }
-}
-
-/* It is fetched, and only then does the receiver see that it was taken back. */
-static void taken_back_meanwhile(void **state)
-{
-    struct message m;
-
-    nets_make(&m, 0, 1, OTHER, LONG);
-    (void)nets_post(&m, true);
-    nets_take(1);
-    ibshift_net_cancel(nets[0], COMM, 1);
-    nets_take(0);
-    assert_int_equal(m.send_status, -ECANCELED);
-    (void)nets_post(&m, false); /* copies at once, before it looks into its box */
-    assert_memory_equal(m.in, m.out, LONG);
-    assert_int_equal(m.recv_status, WAITING);
-    nets_take_all(3);
-    assert_int_equal(m.recv_status, WAITING);
-    ibshift_net_abort(nets[0], 1, COMM, 1);
-    nets_take_all(2);
-    assert_int_equal(m.recv_status, -ECONNABORTED);
-}
-
-/* A box that is full has a cell left for the word that nothing holds any more. */
-static void broken_while_the_box_is_full(void **state)
-{
-    struct message m;
-    struct ibshift_node_peer *peer;
-
-    nets_make(&m, 0, 1, OTHER, LONG);
-    (void)nets_post(&m, true);
-    nets_take(1);
-    fill_box();
-    peer = ibshift_nn_peer(ibshift_node(nets[0]), 1);
-    ibshift_nn_break(peer, -EPROTO, "for a test");
-    (void)nets_post(&m, false);
-    nets_take_all(3);
-    assert_int_equal(m.recv_status, -ECONNRESET);
 }
 
 /* The peer takes back what it has not granted: the message is still found by its key, once. */
@@ -201,25 +192,6 @@ static void revoked_without_a_grant(void **state)
     cell.key = m.key;
     ibshift_nn_revoke_came(ibshift_nn_peer(nn, 1), &cell);
     assert_int_equal(nn->tx.count, count);
-}
-
-/* Its receiver gives up: at once, since nobody else writes into its buffer. */
-static void a_fetch_given_up(void **state)
-{
-    struct message m;
-
-    nets_make(&m, 0, 1, OTHER, LONG);
-    (void)nets_post(&m, false);
-    ibshift_net_cancel(nets[1], COMM, 1);
-    nets_take(1);
-    assert_int_equal(m.recv_status, -ECANCELED);
-    (void)nets_post(&m, true);
-    nets_take_all(3);
-    assert_int_equal(m.send_status, WAITING);
-    assert_int_equal(m.in[LONG / 2], 0);
-    ibshift_net_abort(nets[1], 0, COMM, 1);
-    nets_take_all(2);
-    assert_int_equal(m.send_status, -ECONNABORTED);
 }
 
 /* The kernel has copied once, for the secret, and then does not: through the ring. */
@@ -246,70 +218,6 @@ static void a_fetch_that_fails(void **state)
     close_all();
     munmap(pages, LONG);
     m.out = out;
-}
-
-/* What fits into the ring, with nothing beside it, needs no call of the kernel, whoever comes first. */
-static void both_copy_what_fits(void **state)
-{
-    struct message m;
-
-    for (int order = 0; order < 3; order++) {
-        open_all(1 << 20, true);
-        assert_int_equal(nets[0]->max_eager, 65536);
-        nets_make(&m, 0, 1, OTHER + order, FITTING);
-        m.is_attended = true;
-        assert_int_equal(nets_post(&m, order > 0), IBSHIFT_NET_PENDING);
-        if (order < 2) {
-            nets_take_all(2);
-        } /* else the offer and the grant cross */
-        assert_int_equal(nets_post(&m, order == 0), IBSHIFT_NET_PENDING);
-        nets_take_all(4);
-        assert_arrived(&m);
-        assert_int_equal(stats_of(0).rings, 1);
-        assert_int_equal(stats_of(0).direct, 0);
-        assert_int_equal(ibshift_node(nets[1])->rx.count, 0);
-        assert_int_equal(ibshift_node(nets[0])->tx.count, 0);
-        close_all();
-    }
-}
-
-/* A sender that is not inside its call is not needed: the receiver has all of what was offered. */
-static void a_sender_that_computes(void **state)
-{
-    struct message m;
-
-    nets_make(&m, 0, 1, OTHER, FITTING);
-    (void)nets_post(&m, true);
-    (void)nets_post(&m, false); /* before it has seen the offer: then asks, and looks */
-    for (int i = 0; i < 3; i++) {
-        nets_take(1); /* nobody takes for 0 */
-    }
-    assert_int_equal(m.recv_status, 0);
-    nets_take_all(2);
-    assert_arrived(&m);
-}
-
-/* Each side would first write all of its own, then read: the kernel copies, and each side fetches,
- * though it is as busy as the other. */
-static void an_exchange_does_not(void **state)
-{
-    struct message m, back;
-
-    nets_make(&m, 0, 1, OTHER, FITTING);
-    nets_make(&back, 1, 0, OTHER, FITTING);
-    m.is_attended = back.is_attended = true;
-    m.is_busy = back.is_busy = true;
-    (void)nets_post(&m, true);
-    (void)nets_post(&back, true);
-    nets_take_all(1);
-    (void)nets_post(&m, false);
-    (void)nets_post(&back, false);
-    assert_memory_equal(m.in, m.out, FITTING); /* 0 has not been called since */
-    nets_take_all(4);
-    assert_arrived(&m);
-    assert_arrived(&back);
-    assert_int_equal(stats_of(0).direct + stats_of(1).direct, 2);
-    assert_int_equal(stats_of(0).control + stats_of(1).control, 0);
 }
 
 /*
@@ -416,29 +324,6 @@ static void the_gauge_waits_a_round(void **state)
     }
 }
 
-/* Either side gives up between the offer and the grant: nothing comes, and nothing is left. */
-static void given_up_before_it_flows(void **state)
-{
-    struct message m;
-
-    for (uint32_t who = 0; who < 2; who++) {
-        open_all(1 << 20, true);
-        nets_make(&m, 0, 1, OTHER, FITTING);
-        m.is_attended = true;
-        (void)nets_post(&m, true);
-        nets_take(1);
-        (void)nets_post(&m, false); /* grants */
-        ibshift_net_cancel(nets[who], COMM, 1);
-        ibshift_net_abort(nets[who], 1 - who, COMM, 1);
-        nets_take_all(4);
-        assert_int_equal(who == 0 ? m.send_status : m.recv_status, -ECANCELED);
-        assert_int_equal(who == 0 ? m.recv_status : m.send_status, -ECONNABORTED);
-        assert_int_equal(ibshift_node(nets[1])->rx.count, 0);
-        assert_int_equal(ibshift_node(nets[0])->tx.count, 0);
-        close_all();
-    }
-}
-
 /* A process that sends the message to net 1, tells when some of it has gone, and waits for its end.
  * The receiver fetches: it has offered all. */
 static void send_some(const struct message *m, bool may_copy, bool is_fetched, const int ends[2])
@@ -514,24 +399,13 @@ static void killed_in_the_middle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        NETS_TEST(what_was_offered_is_fetched),
-        NETS_TEST(a_receiver_that_waits_fetches),
-        NETS_TEST(an_offer_that_crosses),
-        cmocka_unit_test(the_sender_writes),
-        cmocka_unit_test(an_offer_taken_back),
-        NETS_TEST(taken_back_meanwhile),
-        NETS_TEST(broken_while_the_box_is_full),
+        cmocka_unit_test(scripts_are_followed),
         NETS_TEST(revoked_without_a_grant),
-        NETS_TEST(a_fetch_given_up),
         cmocka_unit_test(a_fetch_that_fails),
-        cmocka_unit_test(both_copy_what_fits),
-        NETS_TEST(a_sender_that_computes),
-        NETS_TEST(an_exchange_does_not),
         cmocka_unit_test(a_dear_ring_is_left),
         NETS_TEST(an_offer_ends_a_try),
         cmocka_unit_test(the_gauge_decides),
         cmocka_unit_test(the_gauge_waits_a_round),
-        cmocka_unit_test(given_up_before_it_flows),
         cmocka_unit_test(killed_in_the_middle),
     };
 
