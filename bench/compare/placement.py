@@ -122,7 +122,7 @@ def measure(stage, tree, who, args):
 def chosen(stage, tree, args):
     """{contender: mpirun options}, as --contenders names them."""
     compiled = os.path.abspath(os.path.join(args.out, os.path.basename(tree.folder)))
-    compiler = [os.path.join(stage, "bin", "ibshift"), "fabric", "compile", "--output", compiled, tree.netlist, tree.tables]
+    compiler = [os.path.join(stage, "bin", "ibshift"), "fabric", "publish", "--output", compiled, tree.netlist, tree.tables]
     subprocess.run(compiler, check=True, stdout=subprocess.DEVNULL)
     more = [] if args.no_fabric_file else ["--mca", "coll_ibshift_fabric", compiled]
     more += ["--mca", "coll_ibshift_pace", args.pace] if args.pace else []

@@ -19,7 +19,7 @@ def path_of(folder, fabric, engine):
 
 def compiled(path, net, lfts):
     """The two files as one."""
-    subprocess.run([IBSHIFT, "fabric", "compile", "--output", path, net, lfts], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([IBSHIFT, "fabric", "publish", "--output", path, net, lfts], stdout=subprocess.DEVNULL, check=True)
     return path
 
 

@@ -430,7 +430,6 @@ static const struct cli_command rows[] = {
     {"check", cmd_fabric_check, "check that routes arrive"},
     {"contend", cmd_fabric_contend, "flows per link, stage by stage, of an order, table or plan"},
     {"schedule", cmd_fabric_schedule, "the cheapest order for the all-to-all of a job, and why"},
-    {"compile", cmd_fabric_compile, "one file for a job's ranks: graph, tables, order"},
     {"audit", cmd_fabric_audit, "how much past jobs would have gained from an order"},
     {"publish", cmd_fabric_publish,
      "the file that jobs read, from the fabric or other tools' files; or its check"},

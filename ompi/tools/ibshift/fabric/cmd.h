@@ -41,7 +41,6 @@ void fabric_imprint_print(const struct ibshift_imprint *imprint, FILE *out);
 
 int cmd_fabric(int argc, char **argv);
 int cmd_fabric_order(int argc, char **argv);
-int cmd_fabric_compile(int argc, char **argv);
 int cmd_fabric_export(int argc, char **argv);
 int cmd_fabric_audit(int argc, char **argv);
 int cmd_fabric_publish(int argc, char **argv);

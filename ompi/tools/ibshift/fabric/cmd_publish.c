@@ -1,7 +1,6 @@
 /*
- * `ibshift fabric compile` and `publish`: the file that jobs read. compile takes a fabric as it is; publish
- * what other tools left about one, or the fabric that this machine is on, and says in the file which
- * subnet that was and when. Nothing but that file is written.
+ * `ibshift fabric publish`: the file that jobs read, from what other tools left about a fabric, or from the
+ * fabric that this machine is on; it says which subnet that was and when. Nothing but that file is written.
  */
 #include "fabric/cmd.h"
 
@@ -106,67 +105,6 @@ static int check_tables(const struct cli_args *args, struct ibshift_fabric *f)
     return rc;
 }
 
-/* ---- compile ---- */
-
-struct compile_options {
-    const char *output, *sl;
-    bool is_adaptive;
-};
-
-static int compile(const struct cli_args *args, struct ibshift_fabric *f)
-{
-    const struct compile_options *o = args->context;
-    struct ibshift_error err;
-    int64_t bytes = 0;
-    int rc;
-
-    f->is_adaptive |= o->is_adaptive;
-    fabric_must_have_tables(args, f);
-    if (o->sl != NULL && f->image != NULL) {
-        return cli_error(args->command, "%s is compiled: name what it was compiled from",
-                         args->positional[0]);
-    }
-    fabric_must(args, o->sl != NULL ? ibshift_sl_load(o->sl, f, &err) : 0, &err);
-    rc = check_tables(args, f);
-    rc = rc == CLI_OK ? write_ordered(args, o->output, f, &bytes) : rc;
-    if (rc == CLI_OK) {
-        printf("%s: %u host%s, %u switch%s, %lld KiB\n", o->output, f->host_count,
-               cli_plural(f->host_count), f->switch_count, f->switch_count == 1 ? "" : "es",
-               ((long long)bytes + 1023) / 1024);
-        if (f->is_adaptive) {
-            printf("%s: marked as routed adaptively: jobs keep rank order\n", o->output);
-        }
-    }
-    return rc;
-}
-
-int cmd_fabric_compile(int argc, char **argv)
-{
-    struct compile_options o = {.output = NULL};
-    const struct cli_option options[] = {
-        {"--output", 'o', CLI_OUTPUT, "FILE", "the file to write (needed)", .where = &o.output,
-         .is_needed = true},
-        {"--adaptive", 0, CLI_FLAG, NULL,
-         "the fabric routes adaptively: jobs keep rank order, and say why",
-         .where = &o.is_adaptive},
-        {"--sl", 0, CLI_TEXT, "FILE",
-         "path records with the service level of each pair: opensm-path-records.dump, or what "
-         "saquery prints",
-         .where = &o.sl},
-        {.name = NULL},
-    };
-    struct cli_args args = {.command = "fabric compile",
-                            .usage = "--output FILE FABRIC [LFTS]",
-                            .options = options,
-                            .least = 1,
-                            .most = 2,
-                            .context = &o};
-
-    return fabric_command(&args, argc, argv, compile);
-}
-
-/* ---- publish ---- */
-
 #define PLACE "/etc/ibshift/fabric"
 
 enum { HOUR = 3600, YEAR = 366 * 24 * HOUR };
@@ -223,6 +161,10 @@ static int load_files(struct publish *p, struct ibshift_error *err)
         return ibshift_fail(err, -ENODATA,
                             "%s has no forwarding tables, and no other file has: wants dump_fts' "
                             "output, opensm-lfts.dump, a .far or an .fdbs file",
+                            s->graph);
+    }
+    if (rc == 0 && s->sl != NULL && p->fabric->image != NULL) {
+        return ibshift_fail(err, -EINVAL, "%s is compiled: name what it was compiled from",
                             s->graph);
     }
     return rc == 0 && s->sl != NULL ? ibshift_sl_load(s->sl, p->fabric, err) : rc;

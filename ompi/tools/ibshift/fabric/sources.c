@@ -10,10 +10,10 @@
 #include "fabric/read/synth.h"
 
 /* In a folder only these are looked at: a log may begin like a dump. */
-static const char *const names[] = {
-    "opensm-subnet.lst",   "opensm-lfts.dump",  "opensm.fdbs", "*ibnetdiscover*", "ibdiagnet*.lst",
-    "ibdiagnet*.fdbs",     "ibdiagnet*.db_csv", "*sminfo*",    "*path-records*",  "ibdiagnet*.far",
-    "ibdiagnet*.net_dump", "*ports*.json",      "*links*.json"};
+static const char *const names[] = {"opensm-subnet.lst", "opensm-lfts.dump",   "opensm.fdbs",
+                                    "*ibnetdiscover*",   "ibdiagnet*.lst",     "ibdiagnet*.fdbs",
+                                    "ibdiagnet*.db_csv", "*sminfo*",           "*path-records*",
+                                    "ibdiagnet*.far",    "ibdiagnet*.net_dump"};
 
 static bool is_looked_at(const char *name)
 {

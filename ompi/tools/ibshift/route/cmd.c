@@ -423,7 +423,7 @@ int cmd_route(int argc, char **argv)
         {"--order", 0, CLI_OUTPUT, "FILE", "write the order whose shift the tables are made for",
          .where = &run.order},
         {"--sl", 0, CLI_OUTPUT, "FILE",
-         "write the service level of each pair, as ibshift fabric compile --sl reads it",
+         "write the service level of each pair, as ibshift fabric publish reads it",
          .where = &run.sl},
         {"--sl2vl", 0, CLI_OUTPUT, "FILE",
          "write the SL-to-VL tables of the switches, as opensm-sl2vl.dump has them",

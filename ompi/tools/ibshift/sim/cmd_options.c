@@ -90,7 +90,7 @@ static const struct cli_option options[] = {
     {"--torus-lanes", 0, CLI_FLAG, NULL, "two virtual lanes that keep a torus free of deadlock",
      .where = &given.torus_lanes},
     {"--sl", 0, CLI_TEXT, "FILE",
-     "service level of each pair of hosts: path records, as ibshift fabric compile --sl takes",
+     "service level of each pair of hosts: path records, as ibshift fabric publish takes",
      .where = &given.sl},
     {"--sl2vl", 0, CLI_TEXT, "FILE",
      "SL-to-VL tables of the switches, opensm-sl2vl.dump (default: SL N uses VL N)",

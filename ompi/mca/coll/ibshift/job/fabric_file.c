@@ -91,7 +91,7 @@ static int load(const char *path, const char *order, struct ibshift_fabric_file 
     if (file->fabric->lft == NULL) {
         return ibshift_fail(err, -EINVAL,
                             "%.200s has no forwarding tables: make one file of both with "
-                            "\"ibshift fabric compile\"",
+                            "\"ibshift fabric publish\"",
                             path);
     }
     return file->wish == IBSHIFT_ORDER_FILE

@@ -71,9 +71,9 @@ static const struct ibshift_param table[] = {
          "\"ibshift plan rules\" writes. A parameter that names an algorithm takes precedence. The "
          "files of all ranks must say the same"},
     {PARAM(STRING, fabric), .initial_text = "", .level = 1,
-     .help = "File of the fabric and its forwarding tables, as \"ibshift fabric publish\" or "
-             "\"compile\" writes it: all-to-alls go in an order made for the routes. Empty: the "
-             "file fabric in the folder of coll_ibshift_site; without it, rank order"},
+     .help = "File of the fabric and its forwarding tables, as \"ibshift fabric publish\" "
+             "writes it: all-to-alls go in an order made for the routes. Empty: the file fabric in "
+             "the folder of coll_ibshift_site; without it, rank order"},
     {PARAM(STRING, site), .initial_text = "/etc/ibshift", .level = 9,
      .help = "Folder of the administrator: the file fabric in it is used where "
              "coll_ibshift_fabric is empty, and while it has a file off, ibshift leaves all "

@@ -174,7 +174,7 @@ static int check_version(const char *path, const struct ibshift_compiled_header 
         h->header_size != sizeof(*h) || (h->flags & ~IBSHIFT_COMPILED_FLAGS) != 0) {
         return ibshift_fail(err, -EINVAL,
                             "%s: version %u of the compiled form, this ibshift reads %d: run "
-                            "ibshift fabric compile again",
+                            "ibshift fabric publish again",
                             path, h->version, IBSHIFT_COMPILED_VERSION);
     }
     return 0;
@@ -191,7 +191,7 @@ static int check_header(const char *path, const char *base, uint64_t size, struc
     }
     if (h->file_size != size || !are_within(base, size, sections) ||
         h->checksum != sum_of(h, sections)) {
-        return ibshift_fail(err, -EINVAL, "%s: damaged (%s): run ibshift fabric compile again",
+        return ibshift_fail(err, -EINVAL, "%s: damaged (%s): run ibshift fabric publish again",
                             path, h->file_size != size ? "cut short" : "checksum");
     }
     return 0;

@@ -23,7 +23,7 @@ enum ibshift_format {
     IBSHIFT_FORMAT_LFTS,     /* dump_fts, opensm-lfts.dump */
     IBSHIFT_FORMAT_FDBS,     /* opensm.fdbs */
     IBSHIFT_FORMAT_ORDER,    /* opensm-ftree-ca-order.dump */
-    IBSHIFT_FORMAT_COMPILED, /* ibshift fabric compile */
+    IBSHIFT_FORMAT_COMPILED, /* ibshift fabric publish */
     IBSHIFT_FORMAT_PATHS,    /* opensm-path-records.dump, saquery's path records */
     IBSHIFT_FORMAT_TOPOLOGY, /* Slurm's topology.conf: known, and not read */
 };
