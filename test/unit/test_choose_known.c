@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "ask.h"
-#include "choose/trial.h"
+#include "choose/correct/trial.h"
 #include "unit.h"
 
 /* The same question, asked again, on other memory, or of another shape. */

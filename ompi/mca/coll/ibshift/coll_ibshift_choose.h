@@ -51,7 +51,7 @@ static inline void ibshift_choose_run(mca_coll_ibshift_module_t *module,
 void ibshift_choices_free(mca_coll_ibshift_module_t *module);
 
 /*
- * Correction of choices by measured times (choose/trial.h), of blocking calls, where coll_ibshift_correct asks
+ * Correction of choices by measured times (choose/correct/trial.h), of blocking calls, where coll_ibshift_correct asks
  * for it. Of each collective and class of sizes of a communicator every so many-th call runs a rival's plan.
  * All ranks make the same calls in the same order, so counting is enough to run the same plan. Only to
  * compare do they have to agree, which waits for a collective in which every rank waits for every other anyway: no
@@ -82,7 +82,5 @@ int ibshift_correct_end(mca_coll_ibshift_module_t *module, struct ompi_communica
  */
 int ibshift_correct_plan(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                          struct ibshift_op_params *params);
-
-void ibshift_corrections_free(mca_coll_ibshift_module_t *module);
 
 #endif

@@ -14,24 +14,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum {
-    RIVALS = 8,      /* one after the other */
-    TOO_DEAR = 4,    /* a rival may be priced at so many times the plan that was chosen */
-    MOST_AT_ONCE = 8 /* trials that are compared in one allreduce */
-};
-
-/* Of a collective and a class of sizes. */
-struct ibshift_correction {
-    struct ibshift_correction *next;
-    enum ibshift_collective collective;
-    int class;
-    bool commutes;
-    struct ibshift_kept_choice own; /* the model's, until a rival was better */
-    struct ibshift_choice rival[RIVALS];
-    int rivals, now; /* now == rivals: done */
-    bool is_rivals;  /* the call that is under way */
-    struct ibshift_trial trial;
-};
+enum { MOST_AT_ONCE = 8 }; /* trials that are compared in one allreduce */
 
 static uint64_t time_ns(void)
 {
@@ -72,46 +55,7 @@ static bool commutes(const struct ibshift_job *job)
 static struct ibshift_correction *find(mca_coll_ibshift_module_t *module,
                                        const struct ibshift_job *job)
 {
-    int class = ibshift_size_class(job->bytes);
-    struct ibshift_correction *c = module->corrections;
-
-    while (NULL != c && (c->collective != job->collective || c->class != class ||
-                         c->commutes != commutes(job))) {
-        c = c->next;
-    }
-    return c;
-}
-
-/* What the model chose, or a parameter, is the plan to beat. */
-static void open_trials(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                        const struct ibshift_plan *plan, const struct ibshift_kept_choice *kept,
-                        struct ibshift_correction *c)
-{
-    struct ibshift_question question;
-
-    c->own = *kept;
-    c->now = c->rivals = 0;
-    c->is_rivals = false;
-    c->trial = (struct ibshift_trial){.calls = 0};
-    ibshift_choose_question(module, job, plan, true, &question);
-    if (!kept->is_wished && c->own.choice.price.last >= 0) {
-        c->rivals = ibshift_choose_rivals(&question, &c->own.choice, TOO_DEAR, c->rival, RIVALS);
-    }
-}
-
-static struct ibshift_correction *add_correction(mca_coll_ibshift_module_t *module,
-                                                 const struct ibshift_job *job)
-{
-    struct ibshift_correction *c = calloc(1, sizeof(*c));
-
-    if (NULL != c) {
-        c->collective = job->collective;
-        c->class = ibshift_size_class(job->bytes);
-        c->commutes = commutes(job);
-        c->next = module->corrections;
-        module->corrections = c;
-    }
-    return c;
+    return ibshift_correction_find(module->corrections, job->collective, job->bytes, commutes(job));
 }
 
 int ibshift_correct_plan(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
@@ -119,6 +63,7 @@ int ibshift_correct_plan(mca_coll_ibshift_module_t *module, const struct ibshift
 {
     const struct ibshift_named named = ibshift_params_named(job->collective);
     const struct ibshift_kept_choice *kept;
+    struct ibshift_question question;
     struct ibshift_correction *c;
 
     if (!is_free(module, job)) {
@@ -127,11 +72,13 @@ int ibshift_correct_plan(mca_coll_ibshift_module_t *module, const struct ibshift
     kept = ibshift_choices_at(&module->choices, job->collective,
                               ibshift_job_kind(job, params->plan.commutative, true), job->bytes);
     c = find(module, job);
-    if (NULL == c && NULL == (c = add_correction(module, job))) {
+    if (NULL == c && NULL == (c = ibshift_correction_add(&module->corrections, job->collective,
+                                                         job->bytes, commutes(job)))) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     if (!ibshift_choice_holds(&c->own, &named)) {
-        open_trials(module, job, &params->plan, kept, c);
+        ibshift_choose_question(module, job, &params->plan, true, &question);
+        ibshift_correction_open(c, kept, &question);
     }
     ibshift_choose_run(module, job->collective, &c->own.choice, params);
     if (c->is_rivals) {
@@ -165,69 +112,13 @@ void ibshift_correct_begin(mca_coll_ibshift_module_t *module, const struct ibshi
     c->is_rivals = IBSHIFT_TRIAL_RIVAL == call->turn;
 }
 
-static void add_plan(const struct ibshift_choice *choice, char *text, size_t size)
-{
-    if (choice->alg->radix_max > 0) {
-        snprintf(text, size, "%s, radix %u", choice->alg->name, choice->radix);
-    } else {
-        snprintf(text, size, "%s", choice->alg->name);
-    }
-}
-
-static void explain(const struct ompi_communicator_t *comm, const struct ibshift_correction *c,
-                    uint32_t ranks, const double us[2], bool is_better)
-{
-    const struct ibshift_choice *rival = &c->rival[c->now];
-    char own[64], other[64];
-
-    add_plan(&c->own.choice, own, sizeof(own));
-    add_plan(rival, other, sizeof(other));
-    fprintf(
-        stderr,
-        "ibshift: %s, %u ranks: %s up to %llu B measured: %s %.2f us (modelled %.2f), %s %.2f us "
-        "(modelled %.2f) on average over the ranks: %s from now on\n",
-        comm->c_name, ranks, ibshift_collective_name(c->collective),
-        (unsigned long long)(IBSHIFT_BARRIER == c->collective ? 0 : ibshift_class_size(c->class)),
-        own, us[IBSHIFT_TRIAL_OWN], c->own.choice.price.last, other, us[IBSHIFT_TRIAL_RIVAL],
-        rival->price.last, is_better ? other : own);
-}
-
-/* The better one meets the next rival. */
-static void judge(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                  struct ibshift_correction *c, const uint64_t sums[2])
-{
-    bool is_better = ibshift_trial_is_better(sums[IBSHIFT_TRIAL_RIVAL], sums[IBSHIFT_TRIAL_OWN]);
-    double us[2];
-
-    for (int turn = 0; turn < 2; turn++) {
-        us[turn] = (double)sums[turn] / 1e3 / module->size;
-    }
-    if (ibshift_params.explain && 0 == module->rank) {
-        explain(comm, c, module->size, us, is_better);
-    }
-    if (is_better) {
-        c->own.choice = c->rival[c->now];
-    }
-    c->own.measured = us[is_better ? IBSHIFT_TRIAL_RIVAL : IBSHIFT_TRIAL_OWN];
-    c->now++;
-    c->trial = (struct ibshift_trial){.calls = 0};
-}
-
 /* All trials that are full, by one allreduce of integers: every rank gets the same sums. */
 static int agree(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
 {
     struct ibshift_correction *full[MOST_AT_ONCE];
     uint64_t sums[MOST_AT_ONCE][2];
-    int count = 0, rc;
+    int count = ibshift_correction_full(module->corrections, MOST_AT_ONCE, full, sums), rc;
 
-    for (struct ibshift_correction *c = module->corrections; NULL != c && count < MOST_AT_ONCE;
-         c = c->next) {
-        if (c->now < c->rivals && ibshift_trial_is_full(&c->trial)) {
-            sums[count][0] = ibshift_trial_quartile(&c->trial, IBSHIFT_TRIAL_OWN);
-            sums[count][1] = ibshift_trial_quartile(&c->trial, IBSHIFT_TRIAL_RIVAL);
-            full[count++] = c;
-        }
-    }
     if (0 == count) {
         return OMPI_SUCCESS;
     }
@@ -236,7 +127,12 @@ static int agree(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *
                                       comm->c_coll->coll_allreduce_module);
     module->is_agreeing = false;
     for (int i = 0; OMPI_SUCCESS == rc && i < count; i++) {
-        judge(module, comm, full[i], sums[i]);
+        struct ibshift_line line = {.length = 0};
+
+        ibshift_correction_judge(full[i], sums[i], module->size, &line);
+        if (ibshift_params.explain && 0 == module->rank) {
+            fprintf(stderr, "ibshift: %s, %u ranks: %s\n", comm->c_name, module->size, line.text);
+        }
     }
     return rc;
 }
@@ -255,14 +151,4 @@ int ibshift_correct_end(mca_coll_ibshift_module_t *module, struct ompi_communica
         return rc;
     }
     return agree(module, comm);
-}
-
-void ibshift_corrections_free(mca_coll_ibshift_module_t *module)
-{
-    while (NULL != module->corrections) {
-        struct ibshift_correction *c = module->corrections;
-
-        module->corrections = c->next;
-        free(c);
-    }
 }

@@ -19,12 +19,13 @@
 #include "plan/walk.h"
 
 #include "choose/choose.h"
+#include "choose/correct/correction.h"
+#include "choose/correct/trial.h"
 #include "choose/crowd.h"
 #include "choose/digest.h"
 #include "choose/pacing.h"
 #include "choose/rules.h"
 #include "choose/size.h"
-#include "choose/trial.h"
 #include "choose/tuned.h"
 #include "choose/words.h"
 

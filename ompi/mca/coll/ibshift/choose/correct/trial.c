@@ -1,4 +1,4 @@
-#include "choose/trial.h"
+#include "choose/correct/trial.h"
 
 enum ibshift_trial_turn ibshift_trial_next(struct ibshift_trial *trial, uint32_t period)
 {

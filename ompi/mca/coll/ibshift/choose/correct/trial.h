@@ -1,8 +1,8 @@
 /* Correction of a choice by what calls have taken: a rival runs now and then in the place of the plan
  * that was chosen, and the one that takes less stays. Pure counting: who asks the same numbers gets
  * the same answers, so that all ranks run the same plan at each call. */
-#ifndef IBSHIFT_CHOOSE_TRIAL_H
-#define IBSHIFT_CHOOSE_TRIAL_H
+#ifndef IBSHIFT_CHOOSE_CORRECT_TRIAL_H
+#define IBSHIFT_CHOOSE_CORRECT_TRIAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
