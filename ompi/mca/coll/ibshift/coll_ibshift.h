@@ -150,18 +150,10 @@ void ibshift_help(const char *topic, ...);
 void ibshift_help_once_a_job(const char *topic, ...);
 void ibshift_help_once_a_host(const char *topic, ...);
 
-/* The number of a call, the same on all ranks: communicator.number, or communicator.pID.RUN of a
- * persistent one. */
-enum { IBSHIFT_CALL_NUMBER = 40 };
-void ibshift_call_number(uint32_t comm, uint32_t seq, char *text, size_t size);
-
 /* Tells people of the op, which has failed, once for each peer and cause; returns the OMPI code.
  * name: of its collective. */
 int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                    const struct ibshift_op *op, const char *name);
-
-/* A name that the user gave, such as a communicator's: no control characters are left in text. */
-void ibshift_make_plain(char *text);
 
 /* coll_ibshift_transport.c, coll_ibshift_observe.c */
 

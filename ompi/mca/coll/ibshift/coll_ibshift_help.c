@@ -7,7 +7,6 @@
 
 #include "opal/util/show_help.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,13 +49,4 @@ void ibshift_help_once_a_job(const char *topic, ...)
     va_start(arguments, topic);
     print(topic, false, arguments);
     va_end(arguments);
-}
-
-void ibshift_make_plain(char *text)
-{
-    for (; '\0' != *text; text++) {
-        if (iscntrl((unsigned char)*text)) {
-            *text = '?';
-        }
-    }
 }

@@ -260,23 +260,8 @@ uint64_t ibshift_job_elements(const struct ibshift_job *job, uint32_t ranks)
     }
 }
 
-/*
- * A badge:   bits 0 to 3  collective   4, 5  variant   6 and up  a hash of the arguments
- */
-enum { COLLECTIVE_MASK = 15, VARIANT_SHIFT = 4, VARIANT_MASK = 3, CHECK_SHIFT = 6 };
-_Static_assert(IBSHIFT_COLLECTIVES <= COLLECTIVE_MASK + 1, "they fit");
-
-/* Blocks of one size, of a count for each, of a type for each too; reduce_scatter_block is EVEN. */
-enum variant { EVEN, COUNTED, TYPED };
-
-static uint64_t mix(uint64_t sum, uint64_t next)
-{
-    sum = (sum ^ next) * 0x9e3779b97f4a7c15u;
-    return sum ^ sum >> 32;
-}
-
 /* What the program has made has no number that all ranks know. */
-static uint64_t check_of_operator(const struct ibshift_job *job)
+static uint64_t number_of_operator(const struct ibshift_job *job)
 {
     const struct ompi_datatype_t *type = job->send.type;
 
@@ -289,49 +274,14 @@ static uint64_t check_of_operator(const struct ibshift_job *job)
 uint32_t ibshift_job_badge(const struct ibshift_job *job, const struct ibshift_alg *alg,
                            const struct ibshift_plan *plan)
 {
-    enum variant variant = 0 == job->needs ? EVEN : NULL == job->recv.types ? COUNTED : TYPED;
-    uint64_t check = mix(job->root, check_of_operator(job));
+    enum ibshift_badge_variant variant = 0 == job->needs           ? IBSHIFT_BADGE_EVEN
+                                         : NULL == job->recv.types ? IBSHIFT_BADGE_COUNTED
+                                                                   : IBSHIFT_BADGE_TYPED;
 
-    check = mix(check, (uint64_t)ibshift_alg_place(alg) << 32 | plan->radix);
-    check = mix(check, plan->segments);
-    return ((uint32_t)job->collective | (uint32_t)variant << VARIANT_SHIFT |
-            (uint32_t)check << CHECK_SHIFT)
-           << IBSHIFT_NET_COMM_BITS;
-}
-
-/* MPI's name of the collective in the first word of a key. */
-static const char *badge_name(uint32_t word, char *text, size_t size)
-{
-    uint32_t badge = word >> IBSHIFT_NET_COMM_BITS;
-    enum ibshift_collective collective = badge & COLLECTIVE_MASK;
-    enum variant variant = badge >> VARIANT_SHIFT & VARIANT_MASK;
-    const char *suffix = IBSHIFT_REDUCE_SCATTER == collective ? (EVEN == variant ? "_block" : "")
-                         : EVEN == variant                    ? ""
-                         : COUNTED == variant                 ? "v"
-                                                              : "w";
-
-    snprintf(text, size, "%s%s", ibshift_collective_name(collective), suffix);
-    return text;
-}
-
-static bool is_same_collective(uint32_t a, uint32_t b)
-{
-    return 0 == ((a ^ b) >> IBSHIFT_NET_COMM_BITS & ((1u << CHECK_SHIFT) - 1));
+    return ibshift_badge(variant, number_of_operator(job), alg, plan, job->root);
 }
 
 enum { NAME = 40, PEER_TEXT = 768 };
-
-void ibshift_call_number(uint32_t comm, uint32_t seq, char *key, size_t size)
-{
-    uint32_t number = seq & ~IBSHIFT_PERSISTENT_SEQ;
-
-    if (0 == (seq & IBSHIFT_PERSISTENT_SEQ)) {
-        snprintf(key, size, "%u.%u", comm, number);
-    } else {
-        snprintf(key, size, "%u.p%u.%u", comm, number >> IBSHIFT_RUN_BITS,
-                 number & ((1u << IBSHIFT_RUN_BITS) - 1));
-    }
-}
 
 static uint32_t name_of(const struct ibshift_op *op, uint32_t rank)
 {
@@ -358,9 +308,9 @@ static void report_unlike(const struct ompi_communicator_t *comm, const struct i
 
     ibshift_call_number(op->params.comm, unlike->seq, key, sizeof(key));
     ibshift_help("collective-unlike", comm->c_name, key,
-                 badge_name(unlike->ours, here, sizeof(here)), name_of(op, op->params.rank),
-                 ompi_process_info.nodename, badge_name(unlike->theirs, there, sizeof(there)),
-                 is_same_collective(unlike->ours, unlike->theirs)
+                 ibshift_badge_name(unlike->ours, here, sizeof(here)), name_of(op, op->params.rank),
+                 ompi_process_info.nodename, ibshift_badge_name(unlike->theirs, there, sizeof(there)),
+                 ibshift_badge_is_like(unlike->ours, unlike->theirs)
                      ? " with another root, operator, type or count"
                      : "",
                  name_of(op, op->failed_rank), text);

@@ -98,10 +98,7 @@ int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
 /* Elements of the vector; 0: of a call that may end on a rank before it has begun on all. */
 uint64_t ibshift_job_elements(const struct ibshift_job *job, uint32_t ranks);
 
-/*
- * The badge (net.h), in its place: which collective of MPI, and a hash of what must be the same on
- * all ranks: root, operator, type of a reduction, and the plan, which may differ when counts do.
- */
+/* The badge, in its place. */
 uint32_t ibshift_job_badge(const struct ibshift_job *job, const struct ibshift_alg *alg,
                            const struct ibshift_plan *plan);
 

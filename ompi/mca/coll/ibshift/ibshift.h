@@ -36,6 +36,7 @@
 #include "net/verbs/blob.h"
 #include "net/verbs/verbs.h"
 
+#include "exec/badge.h"
 #include "exec/engine.h"
 #include "exec/op.h"
 #include "exec/pace/pace.h"

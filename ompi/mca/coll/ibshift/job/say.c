@@ -40,7 +40,7 @@ bool ibshift_once_a_host(uint32_t job, const char *text)
     uint64_t digest = IBSHIFT_DIGEST;
     bool is_ours = false;
 
-    for (; '\0' != *text; text++) {
+    for (; *text != '\0'; text++) {
         digest = isdigit((unsigned char)*text) ? digest : ibshift_digest(digest, text, 1);
     }
     pthread_mutex_lock(&lock);
@@ -100,5 +100,14 @@ const char *ibshift_cause_text(int status)
         return "memory could not be allocated or registered";
     default:
         return strerror(-status);
+    }
+}
+
+void ibshift_make_plain(char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (iscntrl((unsigned char)*text)) {
+            *text = '?';
+        }
     }
 }

@@ -15,4 +15,7 @@ bool ibshift_is_news(uint32_t peer, int status);
 /* Why a collective with a peer has failed: its status, in words. */
 const char *ibshift_cause_text(int status);
 
+/* A name that the user gave, such as a communicator's: no control characters are left in text. */
+void ibshift_make_plain(char *text);
+
 #endif

@@ -16,6 +16,7 @@
  */
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "net/net.h"
@@ -69,6 +70,20 @@ static inline bool ibshift_ledger_find(const struct ibshift_ledger *ledger, uint
 
     *word = (uint32_t)call;
     return (((uint32_t)(call >> 32) ^ seq) >> (is_persistent ? IBSHIFT_RUN_BITS : 0)) == 0;
+}
+
+/* In words, the same on all ranks: communicator.number, or communicator.pID.RUN of a persistent one. */
+enum { IBSHIFT_CALL_NUMBER = 40 };
+static inline void ibshift_call_number(uint32_t comm, uint32_t seq, char *text, size_t size)
+{
+    uint32_t number = seq & ~IBSHIFT_PERSISTENT_SEQ;
+
+    if ((seq & IBSHIFT_PERSISTENT_SEQ) == 0) {
+        snprintf(text, size, "%u.%u", comm, number);
+    } else {
+        snprintf(text, size, "%u.p%u.%u", comm, number >> IBSHIFT_RUN_BITS,
+                 number & ((1u << IBSHIFT_RUN_BITS) - 1));
+    }
 }
 
 #endif
