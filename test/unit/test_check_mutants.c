@@ -11,7 +11,7 @@ enum { FOLD = IBSHIFT_STEP_REDUCE, FOLD_AFTER = IBSHIFT_STEP_REDUCE_AFTER, EVERY
 /* All ranks, or all rounds. */
 #define ALL UINT32_MAX
 
-enum field { KIND, BUF, PART, FIRST, COUNT, PEER, FROM, TAG, RUN, NEED, DRAIN };
+enum field { KIND, BUF, PART, FIRST, COUNT, PEER, FROM, WITH, BESIDE, TAG, RUN, NEED, DRAIN };
 
 static const struct {
     size_t at, size;
@@ -23,6 +23,8 @@ static const struct {
     [COUNT] = {offsetof(struct ibshift_step, count), 4},
     [PEER] = {offsetof(struct ibshift_step, peer), 4},
     [FROM] = {offsetof(struct ibshift_step, from), 4},
+    [WITH] = {offsetof(struct ibshift_step, with), 1},
+    [BESIDE] = {offsetof(struct ibshift_step, beside), 4},
     [TAG] = {offsetof(struct ibshift_step, tag), 4},
     [RUN] = {offsetof(struct ibshift_step, run), 4},
     [NEED] = {offsetof(struct ibshift_step, need), 4},
@@ -220,6 +222,12 @@ static const struct mutant mutants[] = {
      .is_ordered = true},
     {"folds a slot twice", IBSHIFT_REDUCE, "knomial", 8, "reduces what is not there", 0, ALL,
      FOLD_AFTER, TWICE},
+    {"its own left out", IBSHIFT_REDUCE, "chain", 4, "reduces what is not there", ALL, ALL,
+     FOLD_AFTER, SET, WITH, IBSHIFT_RECV},
+    {"another piece of its own", IBSHIFT_ALLREDUCE, "ring", 5, "reduces block", 1, 1, FOLD, XOR,
+     BESIDE, 1},
+    {"its target used up", IBSHIFT_REDUCE, "chain", 4, "uses up what is not TMP, or its target", 0,
+     ALL, FOLD_AFTER, SET, BUF, IBSHIFT_TMP},
     {"one slot for all", IBSHIFT_REDUCE, "linear", 8, "overwrites TMP block 0, written in round 1",
      ALL, ALL, RECV, SET, FIRST, 0, .is_ordered = true},
     {NULL, 0, NULL, 0, NULL, ALL, ALL, FOLD, SET, FROM, 0},
@@ -238,7 +246,7 @@ static const struct mutant mutants[] = {
     {"overwrites a piece on its way", IBSHIFT_ALLREDUCE, "ring", 5,
      "overwrites RECV block 4, sent in round 2", ALL, ALL, EVERY, SET, DRAIN, 0},
     {"operand counted twice", IBSHIFT_ALLREDUCE, "linear", 4, "of 7 rank(s)", 1, ALL, FOLD, TWICE},
-    {"operand left out", IBSHIFT_REDUCE_SCATTER, "ring", 4, "of 3 rank(s)", 1, ALL, FOLD, DROP},
+    {"operand left out", IBSHIFT_REDUCE_SCATTER, "ring", 4, "of 3 rank(s)", 1, 1, FOLD, DROP},
     {"partners' order reversed", IBSHIFT_ALLREDUCE, "rabenseifner", 8, "in that order", ALL, ALL,
      FOLD, SET, KIND, FOLD_AFTER, .is_ordered = true},
     {"leaves before all have come", IBSHIFT_BARRIER, "dissemination", 9, "may leave before rank 1",

@@ -42,9 +42,13 @@ static void local_steps(void **state)
 
     expect("rank 1 round 3: copy RECV[0..1] = TMP[4..5] need 3", step, 1, 3);
     step.kind = IBSHIFT_STEP_REDUCE;
+    step.with = IBSHIFT_RECV;
     expect("rank 1 round 3: reduce RECV[0..1] = TMP[4..5] op RECV[0..1] need 3", step, 1, 3);
     step.kind = IBSHIFT_STEP_REDUCE_AFTER;
     expect("rank 1 round 3: reduce RECV[0..1] = RECV[0..1] op TMP[4..5] need 3", step, 1, 3);
+    step.with = IBSHIFT_SEND;
+    step.beside = 6;
+    expect("rank 1 round 3: reduce RECV[0..1] = SEND[6..7] op TMP[4..5] need 3", step, 1, 3);
 }
 
 static void strided_copies(void **state)
@@ -71,6 +75,7 @@ static void longest_line_fits(void **state)
                                 .first = UINT32_MAX - 1,
                                 .count = 2,
                                 .from = UINT32_MAX - 1,
+                                .beside = UINT32_MAX - 1,
                                 .need = UINT32_MAX,
                                 .drain = UINT32_MAX};
     char line[IBSHIFT_STEP_TEXT];

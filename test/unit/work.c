@@ -22,14 +22,14 @@ static struct affine add(struct affine left, struct affine right)
     return (struct affine){left.a + right.a, left.b + right.b};
 }
 
-static void reduce(void *context, const void *in, void *inout, size_t elements)
+static void reduce(void *context, const void *in, void *with, void *out, size_t elements)
 {
     const struct work *work = context;
-    const struct affine *left = in;
-    struct affine *right = inout;
+    const struct affine *left = in, *right = with;
+    struct affine *target = out;
 
     for (size_t i = 0; i < elements; i++) {
-        right[i] =
+        target[i] =
             work->options.plan.commutative ? add(left[i], right[i]) : compose(left[i], right[i]);
     }
 }

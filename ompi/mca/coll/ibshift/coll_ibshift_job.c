@@ -196,44 +196,66 @@ int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
     return OMPI_SUCCESS;
 }
 
-void ibshift_operator_reduce(void *context, const void *in, void *inout, size_t elements)
+/* Open MPI's own operators have functions for each of its own types. */
+static int function_of(struct ompi_op_t *op, const struct ompi_datatype_t *type)
 {
-    const struct ibshift_operator *reducer = context;
-    ptrdiff_t extent = (ptrdiff_t)reducer->extent;
-    char *source = (char *)(uintptr_t)in - reducer->lower_bound;
-    char *target = (char *)inout - reducer->lower_bound;
+    int function = ompi_op_is_intrinsic(op) && ompi_datatype_is_predefined(type)
+                       ? ompi_op_ddt_map[type->id]
+                       : -1;
 
-    while (elements > 0) {
-        size_t n = elements < INT_MAX ? elements : INT_MAX;
+    return function >= 0 && NULL != op->o_3buff_intrinsic.fns[function] ? function : -1;
+}
 
-        ompi_op_reduce(reducer->op, source, target, n, reducer->type);
-        source += (ptrdiff_t)n * extent;
-        target += (ptrdiff_t)n * extent;
-        elements -= n;
+static void reduce_few(void *context, const void *left, void *right, void *target, size_t elements)
+{
+    struct ibshift_operator *reducer = context;
+    void *from = (void *)(uintptr_t)left;
+    struct ompi_op_t *op = reducer->op;
+    int count = (int)elements, function = reducer->function;
+
+    if (target == right) {
+        op->o_func.intrinsic.fns[function](from, target, &count, &reducer->type,
+                                           op->o_func.intrinsic.modules[function]);
+    } else {
+        op->o_3buff_intrinsic.fns[function](from, right, target, &count, &reducer->type,
+                                            op->o_3buff_intrinsic.modules[function]);
     }
 }
 
-/* Open MPI's own operators have a function for each of its own types. */
-static int function_of(struct ompi_op_t *op, const struct ompi_datatype_t *type)
+/* Whether the functions for types can be called at once. */
+static bool is_simple(const struct ibshift_operator *reducer)
 {
-    return ompi_op_is_intrinsic(op) && ompi_datatype_is_predefined(type) ? ompi_op_ddt_map[type->id]
-                                                                         : -1;
+    return reducer->function >= 0 && 0 == reducer->lower_bound;
 }
 
-static void reduce_few(void *context, const void *in, void *inout, size_t elements)
+void ibshift_operator_reduce(void *context, const void *left, void *right, void *target,
+                             size_t elements)
 {
-    struct ibshift_operator *reducer = context;
-    int count = (int)elements, function = reducer->function;
+    const struct ibshift_operator *reducer = context;
+    bool is_copied = target != right && !is_simple(reducer);
+    ptrdiff_t at = 0;
 
-    reducer->op->o_func.intrinsic.fns[function]((void *)(uintptr_t)in, inout, &count,
-                                                &reducer->type,
-                                                reducer->op->o_func.intrinsic.modules[function]);
+    if (is_copied) {
+        memcpy(target, right, elements * reducer->extent);
+    }
+    for (size_t left_over = elements, n; left_over > 0; left_over -= n) {
+        const char *from = (const char *)left + at;
+        char *to = (char *)target + at;
+
+        n = left_over < INT_MAX ? left_over : INT_MAX;
+        if (is_simple(reducer)) {
+            reduce_few(context, from, (char *)right + at, to, n);
+        } else {
+            ompi_op_reduce(reducer->op, (char *)(uintptr_t)from - reducer->lower_bound,
+                           to - reducer->lower_bound, n, reducer->type);
+        }
+        at += (ptrdiff_t)(n * reducer->extent);
+    }
 }
 
 ibshift_reduce_fn ibshift_operator_short(const struct ibshift_operator *reducer)
 {
-    return reducer->function >= 0 && 0 == reducer->lower_bound ? reduce_few
-                                                               : ibshift_operator_reduce;
+    return is_simple(reducer) ? reduce_few : ibshift_operator_reduce;
 }
 
 struct ibshift_operator ibshift_job_operator(const struct ibshift_job *job)

@@ -112,7 +112,8 @@ struct ibshift_operator {
 };
 
 struct ibshift_operator ibshift_job_operator(const struct ibshift_job *job);
-void ibshift_operator_reduce(void *context, const void *in, void *inout, size_t elements);
+void ibshift_operator_reduce(void *context, const void *left, void *right, void *target,
+                             size_t elements);
 /* The same for few elements, as a tape has them: at once the operator's function for the type,
  * if it is so simple. */
 ibshift_reduce_fn ibshift_operator_short(const struct ibshift_operator *reducer);

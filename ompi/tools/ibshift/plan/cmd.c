@@ -196,7 +196,10 @@ static void step_json(struct json *j, const struct ibshift_step *step, uint32_t 
         json_text(j, "source", ibshift_buffer_name(step->src));
         json_value(j, "from", "%u", step->from);
     }
-    if (ibshift_step_is_local(step) && step->strided != IBSHIFT_CONTIGUOUS) {
+    if (step->kind >= IBSHIFT_STEP_REDUCE) {
+        json_text(j, "with", ibshift_buffer_name(step->with));
+        json_value(j, "beside", "%u", step->beside);
+    } else if (step->kind == IBSHIFT_STEP_COPY && step->strided != IBSHIFT_CONTIGUOUS) {
         json_text(j, "strided", step->strided == IBSHIFT_STRIDED_SOURCE ? "source" : "target");
         json_value(j, "run", "%u", step->run);
         json_value(j, "stride", "%d", step->stride);

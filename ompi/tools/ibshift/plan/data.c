@@ -77,7 +77,7 @@ static uint32_t block_at(const struct ibshift_step *step, uint32_t first, bool i
     return is_strided ? ibshift_step_strided_block(step, first, i) : first + i;
 }
 
-static void run_local(struct plan_data *data, uint32_t rank, const struct ibshift_step *step)
+static void run_copy(struct plan_data *data, uint32_t rank, const struct ibshift_step *step)
 {
     struct plan_cell *to = data->buffers[rank][step->buf].cells;
     const struct plan_cell *from = data->buffers[rank][step->src].cells;
@@ -86,12 +86,23 @@ static void run_local(struct plan_data *data, uint32_t rank, const struct ibshif
         uint32_t target = block_at(step, step->first, step->strided == IBSHIFT_STRIDED_TARGET, i);
         uint32_t source = block_at(step, step->from, step->strided == IBSHIFT_STRIDED_SOURCE, i);
 
-        if (step->kind == IBSHIFT_STEP_COPY) {
-            to[target] = from[source];
-        } else {
-            to[target].from |= from[source].from;
-        }
+        to[target] = from[source];
         to[target].stage = data->stage;
+    }
+}
+
+static void run_reduction(struct plan_data *data, uint32_t rank, const struct ibshift_step *step)
+{
+    struct plan_cell *to = &data->buffers[rank][step->buf].cells[step->first];
+    const struct plan_cell *from = &data->buffers[rank][step->src].cells[step->from];
+    const struct plan_cell *with = &data->buffers[rank][step->with].cells[step->beside];
+
+    for (uint32_t i = 0; i < step->count; i++) {
+        uint64_t operands = from[i].from | with[i].from;
+
+        to[i] = with[i];
+        to[i].from = operands;
+        to[i].stage = data->stage;
     }
 }
 
@@ -158,7 +169,11 @@ static bool run_local_steps(struct plan_data *data, bool only_reductions)
 
         while ((step = ibshift_walk_next(walk, IBSHIFT_CLASS_LOCAL)) != NULL &&
                !(only_reductions && step->kind == IBSHIFT_STEP_COPY)) {
-            run_local(data, rank, step);
+            if (step->kind == IBSHIFT_STEP_COPY) {
+                run_copy(data, rank, step);
+            } else {
+                run_reduction(data, rank, step);
+            }
             ibshift_walk_start(walk, IBSHIFT_CLASS_LOCAL);
             data->moved++;
             has_run = true;

@@ -236,7 +236,7 @@ int check_cells_store(struct check_state *state, const struct check_place *place
     return 0;
 }
 
-/* left op right -> right's place. */
+/* left op right. */
 static int reduce(struct check_state *state, const struct check_place *place,
                   const struct check_cell *left, const struct check_cell *right,
                   struct check_cell *result)
@@ -258,34 +258,37 @@ static int reduce(struct check_state *state, const struct check_place *place,
     return 0;
 }
 
+static int reduce_block(struct check_state *state, const struct check_place *place,
+                        const struct ibshift_step *step, uint32_t i)
+{
+    struct check_cell *from = check_cell(state, place->rank, step->src, step->from + i);
+    struct check_cell *with = check_cell(state, place->rank, step->with, step->beside + i);
+    bool is_after = step->kind == IBSHIFT_STEP_REDUCE_AFTER;
+    struct check_cell result;
+    int rc = reduce(state, place, is_after ? with : from, is_after ? from : with, &result);
+
+    from->lost |= is_after;
+    return rc < 0 ? rc : check_cells_store(state, place, step, step->first + i, &result);
+}
+
 int check_cells_local(struct check_state *state, const struct check_place *place,
                       const struct ibshift_step *step)
 {
-    for (uint32_t i = 0; i < step->count; i++) {
-        uint32_t block = step->first + i, source = step->from + i;
-        struct check_cell *from, *to;
-        int rc = 0;
+    int rc = 0;
 
-        if (step->strided == IBSHIFT_STRIDED_TARGET) {
-            block = ibshift_step_strided_block(step, step->first, i);
-        } else if (step->strided == IBSHIFT_STRIDED_SOURCE) {
-            source = ibshift_step_strided_block(step, step->from, i);
-        }
+    for (uint32_t i = 0; i < step->count && rc == 0; i++) {
+        struct check_cell *from;
+        uint32_t to, source;
+
+        (void)ibshift_step_run(step, i, &to, &source);
         from = check_cell(state, place->rank, step->src, source);
-        to = check_cell(state, place->rank, step->buf, block);
-        if (step->kind == IBSHIFT_STEP_COPY) {
-            rc = from == to ? 0 : check_cells_store(state, place, step, block, from);
-        } else if (step->kind == IBSHIFT_STEP_REDUCE) {
-            rc = reduce(state, place, from, to, to);
-        } else {
-            rc = reduce(state, place, to, from, to);
-            from->lost = 1;
-        }
-        if (rc < 0) {
-            return rc;
+        if (step->kind != IBSHIFT_STEP_COPY) {
+            rc = reduce_block(state, place, step, i);
+        } else if (from != check_cell(state, place->rank, step->buf, to)) {
+            rc = check_cells_store(state, place, step, to, from);
         }
     }
-    return 0;
+    return rc;
 }
 
 /* The last steps, in plan order, that touched a block; all fields are round + 1, 0 is never. */
@@ -373,12 +376,14 @@ static int check_bounds(struct walk_order *walk, enum ibshift_buffer buf, uint32
 static int check_shape(struct walk_order *walk)
 {
     const struct ibshift_step *step = walk->step;
-    bool local = ibshift_step_is_local(step);
+    bool local = ibshift_step_is_local(step), reduces = step->kind >= IBSHIFT_STEP_REDUCE;
+    uint32_t strided = reduces ? IBSHIFT_CONTIGUOUS : step->strided;
     const char *wrong = NULL;
     int rc;
 
     if (step->kind > IBSHIFT_STEP_REDUCE_AFTER || step->buf >= IBSHIFT_BUFFERS ||
-        (local && step->src >= IBSHIFT_BUFFERS) || step->strided > IBSHIFT_STRIDED_TARGET) {
+        (local && step->src >= IBSHIFT_BUFFERS) || strided > IBSHIFT_STRIDED_TARGET ||
+        (reduces && step->with >= IBSHIFT_BUFFERS)) {
         wrong = "is no step at all";
     } else if (step->need > walk->place.round || step->drain > walk->place.round) {
         wrong = "waits for its own round";
@@ -387,43 +392,45 @@ static int check_shape(struct walk_order *walk)
     } else if (!local &&
                (step->peer >= walk->state->plan->ranks || step->peer == walk->place.rank)) {
         wrong = "has a peer that is not another rank";
-    } else if (step->strided != IBSHIFT_CONTIGUOUS &&
+    } else if (strided != IBSHIFT_CONTIGUOUS &&
                (step->kind != IBSHIFT_STEP_COPY || step->run == 0)) {
         wrong = "is strided but no copy, or has no runs";
-    } else if (step->kind == IBSHIFT_STEP_REDUCE_AFTER && step->src != IBSHIFT_TMP) {
-        wrong = "uses up what is not TMP";
+    } else if (step->kind == IBSHIFT_STEP_REDUCE_AFTER &&
+               (step->src != IBSHIFT_TMP ||
+                (step->buf == step->src && step->first == step->from))) {
+        wrong = "uses up what is not TMP, or its target";
     } else if (local && step->count == 0) {
         wrong = "does nothing";
     }
-    if (wrong != NULL) {
-        return check_fail(walk->state, &walk->place, "%s", wrong);
+    rc = wrong != NULL
+             ? check_fail(walk->state, &walk->place, "%s", wrong)
+             : check_bounds(walk, step->buf, step->first, strided == IBSHIFT_STRIDED_TARGET);
+    if (rc == 0 && local) {
+        rc = check_bounds(walk, step->src, step->from, strided == IBSHIFT_STRIDED_SOURCE);
     }
-    rc = check_bounds(walk, step->buf, step->first, step->strided == IBSHIFT_STRIDED_TARGET);
-    return rc < 0 || !local
-               ? rc
-               : check_bounds(walk, step->src, step->from, step->strided == IBSHIFT_STRIDED_SOURCE);
+    return rc == 0 && reduces ? check_bounds(walk, step->with, step->beside, false) : rc;
 }
 
 static int check_local(struct walk_order *walk)
 {
     const struct ibshift_step *step = walk->step;
+    bool is_copy = step->kind == IBSHIFT_STEP_COPY;
     int rc = 0;
 
     for (uint32_t i = 0; i < step->count && rc == 0; i++) {
-        uint32_t to = step->strided == IBSHIFT_STRIDED_TARGET
-                          ? ibshift_step_strided_block(step, step->first, i)
-                          : step->first + i;
-        uint32_t from = step->strided == IBSHIFT_STRIDED_SOURCE
-                            ? ibshift_step_strided_block(step, step->from, i)
-                            : step->from + i;
+        uint32_t to, from;
 
-        if (trace_of(walk, step->buf, to) == trace_of(walk, step->src, from)) {
-            continue; /* a copy onto itself is skipped */
+        (void)ibshift_step_run(step, i, &to, &from);
+        if (is_copy && trace_of(walk, step->buf, to) == trace_of(walk, step->src, from)) {
+            continue; /* onto itself: it is skipped */
         }
         rc = read_block(walk, step->src, from);
-        rc = rc == 0 && step->kind != IBSHIFT_STEP_COPY ? read_block(walk, step->buf, to) : rc;
-        rc = rc == 0 && step->kind == IBSHIFT_STEP_REDUCE_AFTER ? write_block(walk, step->src, from)
-                                                                : rc;
+        if (rc == 0 && !is_copy) {
+            rc = read_block(walk, step->with, step->beside + i);
+        }
+        if (rc == 0 && step->kind == IBSHIFT_STEP_REDUCE_AFTER) {
+            rc = write_block(walk, step->src, from);
+        }
         rc = rc == 0 ? write_block(walk, step->buf, to) : rc;
     }
     return rc;

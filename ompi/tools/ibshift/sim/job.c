@@ -252,11 +252,13 @@ static void set_pace(struct sim_job *job, struct sim_job_rank *rank)
     rank->op.params.pace = &rank->pace;
 }
 
-static void no_reduction(void *context, const void *in, void *inout, size_t elements)
+static void no_reduction(void *context, const void *left, void *right, void *target,
+                         size_t elements)
 {
     (void)context;
-    (void)in;
-    (void)inout;
+    (void)left;
+    (void)right;
+    (void)target;
     (void)elements;
 }
 

@@ -61,7 +61,9 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 
 static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 {
-    return fold_of(plan, rank).seat.below > 0 ? 2 * plan->radix : 0;
+    struct treefold fold = fold_of(plan, rank);
+
+    return treefold_rounds(&fold) > 0 ? 2 * plan->radix : 0;
 }
 
 const struct ibshift_alg ibshift_alg_allreduce_knomial = {

@@ -24,12 +24,14 @@ static struct ibshift_step *emit_lead(const struct pair_core *core, struct ibshi
         return round == 0 ? emit_send(step, rank + 1, emit_blocks(IBSHIFT_SEND, 0, 1), 0, 0)
                           : emit_recv(step, rank + 1, all, core->levels + 1, 0, 1);
     }
-    if (round == 0) {
-        step = emit_copy(step, all, IBSHIFT_SEND, 0, 0, 0);
-        return core->folds ? emit_recv(step, rank - 1, emit_blocks(IBSHIFT_TMP, 0, 1), 0, 0, 0)
-                           : step;
+    if (!core->folds) {
+        return core->levels == 0 ? emit_copy(step, all, IBSHIFT_SEND, 0, 0, 0) : step;
     }
-    return core->folds ? emit_local(step, IBSHIFT_STEP_REDUCE, all, IBSHIFT_TMP, 0, 1, 0) : step;
+    if (round == 0) {
+        return emit_recv(step, rank - 1, emit_blocks(IBSHIFT_TMP, 0, 1), 0, 0, 0);
+    }
+    return emit_with(emit_reduce(step, IBSHIFT_STEP_REDUCE, all, IBSHIFT_TMP, 0, 1, 0),
+                     IBSHIFT_SEND, 0);
 }
 
 /* Even rounds of the core exchange, odd ones fold: the lower rank's half is the left operand. */
@@ -40,16 +42,17 @@ static struct ibshift_step *emit_level(const struct pair_core *core, struct ibsh
              peer = core->rank ^ UINT32_C(1) << level;
     struct emit_range all = emit_blocks(IBSHIFT_RECV, 0, 1);
 
-    if ((round - lead) % 2 == 0) {
-        bool own = round == 0; /* RECV is being filled */
+    bool own = level == 0 && !core->folds; /* RECV is empty */
 
+    if ((round - lead) % 2 == 0) {
         step = emit_recv(step, pair_rank(core, peer), emit_blocks(IBSHIFT_TMP, 0, 1),
                          level + (lead > 0), round, 0);
         return emit_send(step, pair_rank(core, peer), own ? emit_blocks(IBSHIFT_SEND, 0, 1) : all,
                          level + (lead > 0), round);
     }
-    return emit_local(step, peer < core->rank ? IBSHIFT_STEP_REDUCE : IBSHIFT_STEP_REDUCE_AFTER,
-                      all, IBSHIFT_TMP, 0, round, round);
+    step = emit_reduce(step, peer < core->rank ? IBSHIFT_STEP_REDUCE : IBSHIFT_STEP_REDUCE_AFTER,
+                       all, IBSHIFT_TMP, 0, round, round);
+    return own ? emit_with(step, IBSHIFT_SEND, 0) : step;
 }
 
 static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t round,

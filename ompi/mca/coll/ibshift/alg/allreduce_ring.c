@@ -17,8 +17,9 @@ static struct ibshift_step *emit_fold(uint32_t ranks, uint32_t rank, uint32_t ro
              next = emit_sub(piece, 1, ranks);
 
     if (round % 2 == 1) {
-        return emit_local(step, IBSHIFT_STEP_REDUCE, emit_blocks(IBSHIFT_RECV, next, 1),
-                          IBSHIFT_TMP, next, round, 0);
+        step = emit_reduce(step, IBSHIFT_STEP_REDUCE, emit_blocks(IBSHIFT_RECV, next, 1),
+                           IBSHIFT_TMP, next, round, 0);
+        return emit_with(step, IBSHIFT_SEND, next);
     }
     step = emit_recv(step, emit_sub(rank, 1, ranks), emit_blocks(IBSHIFT_TMP, next, 1), turn, 0, 0);
     return emit_send(step, emit_add(rank, 1, ranks),
@@ -33,7 +34,7 @@ static struct ibshift_step *emit_store(uint32_t ranks, uint32_t rank, uint32_t t
     uint32_t piece = emit_sub(rank, turn, ranks), round = 2 * (ranks - 1) + turn;
 
     step = emit_recv(step, emit_sub(rank, 1, ranks), emit_blocks(IBSHIFT_RECV, piece, 1),
-                     ranks - 1 + turn, turn == 0 ? 1 : 2 * turn, 2 * turn + 1);
+                     ranks - 1 + turn, 2 * turn, 2 * turn + 1);
     return emit_send(step, emit_add(rank, 1, ranks),
                      emit_blocks(IBSHIFT_RECV, emit_add(piece, 1, ranks), 1), ranks - 1 + turn,
                      round);
@@ -45,12 +46,11 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     uint32_t ranks = plan->ranks;
     struct ibshift_step *step = out;
 
-    if (round == 0) {
-        step = emit_copy(step, emit_blocks(IBSHIFT_RECV, 0, ranks), IBSHIFT_SEND, 0, 0, 0);
-    }
-    if (round < 2 * (ranks - 1)) {
+    if (ranks == 1) {
+        step = emit_copy(step, emit_blocks(IBSHIFT_RECV, 0, 1), IBSHIFT_SEND, 0, 0, 0);
+    } else if (round < 2 * (ranks - 1)) {
         step = emit_fold(ranks, rank, round, step);
-    } else if (ranks > 1) {
+    } else {
         step = emit_store(ranks, rank, round - 2 * (ranks - 1), step);
     }
     return (uint32_t)(step - out);

@@ -66,9 +66,9 @@ static inline struct ibshift_step *collect_round(const struct ibshift_plan *plan
     if (round >= 2) {
         from = collect_from(plan, rank, round - 1);
         step = from == rank
-                   ? emit_local(step, IBSHIFT_STEP_REDUCE, acc, IBSHIFT_SEND, own, round, 0)
-                   : emit_local(step, IBSHIFT_STEP_REDUCE, acc, IBSHIFT_TMP, (round - 1) % slots,
-                                round, 0);
+                   ? emit_reduce(step, IBSHIFT_STEP_REDUCE, acc, IBSHIFT_SEND, own, round, 0)
+                   : emit_reduce(step, IBSHIFT_STEP_REDUCE, acc, IBSHIFT_TMP, (round - 1) % slots,
+                                 round, 0);
     }
     return step;
 }

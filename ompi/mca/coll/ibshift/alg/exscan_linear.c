@@ -24,7 +24,7 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     } else if (round <= 1) { /* only now: RECV may be SEND */
         emit_recv(out, rank - 1, all, rank - 1, round, 0);
     } else if (round == 2) {
-        emit_local(out, IBSHIFT_STEP_REDUCE, own, IBSHIFT_RECV, 0, 2, 0);
+        emit_reduce(out, IBSHIFT_STEP_REDUCE, own, IBSHIFT_RECV, 0, 2, 0);
     } else {
         emit_send(out, rank + 1, own, rank, 3);
     }

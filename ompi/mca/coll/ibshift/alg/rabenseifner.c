@@ -33,13 +33,14 @@ static inline struct ibshift_step *emit_lead(const struct halving *h, struct ibs
     if (h->core.outside) {
         return emit_send(step, h->rank + 1, emit_blocks(IBSHIFT_SEND, 0, h->core.size), 0, 0);
     }
-    if (round == 0) {
-        step = emit_copy(step, all_of(h), IBSHIFT_SEND, 0, 0, 0);
-        return h->core.folds ? emit_recv(step, h->rank - 1, in, 0, 0, 0) : step;
+    if (!h->core.folds) {
+        return h->core.levels == 0 ? emit_copy(step, all_of(h), IBSHIFT_SEND, 0, 0, 0) : step;
     }
-    return h->core.folds
-               ? emit_local(step, IBSHIFT_STEP_REDUCE, all_of(h), IBSHIFT_TMP, h->in, 1, 0)
-               : step;
+    if (round == 0) {
+        return emit_recv(step, h->rank - 1, in, 0, 0, 0);
+    }
+    step = emit_reduce(step, IBSHIFT_STEP_REDUCE, all_of(h), IBSHIFT_TMP, h->in, 1, 0);
+    return emit_with(step, IBSHIFT_SEND, 0);
 }
 
 /* All steps of a round below halved_rounds(). In line, like the next one: buffers are known in each row. */
@@ -48,6 +49,7 @@ emit_halving(const struct halving *h, struct ibshift_step *step, uint32_t round)
 {
     uint32_t lead = pair_lead(&h->core), level, peer;
     struct emit_range keep, give;
+    bool is_own;
 
     if (h->core.outside || round < lead || round == 0) {
         step = emit_lead(h, step, round);
@@ -59,13 +61,15 @@ emit_halving(const struct halving *h, struct ibshift_step *step, uint32_t round)
     peer = h->core.rank ^ UINT32_C(1) << level;
     keep = pair_half(&h->core, h->core.rank, level + 1);
     give = pair_half(&h->core, peer, level + 1);
+    is_own = level == 0 && !h->core.folds; /* acc is empty */
     if ((round - lead) % 2 == 1) {
         keep.buf = h->acc;
-        return emit_local(step,
-                          peer < h->core.rank ? IBSHIFT_STEP_REDUCE : IBSHIFT_STEP_REDUCE_AFTER,
-                          keep, IBSHIFT_TMP, h->in + keep.first, round, 0);
+        step =
+            emit_reduce(step, peer < h->core.rank ? IBSHIFT_STEP_REDUCE : IBSHIFT_STEP_REDUCE_AFTER,
+                        keep, IBSHIFT_TMP, h->in + keep.first, round, 0);
+        return is_own ? emit_with(step, IBSHIFT_SEND, keep.first) : step;
     }
-    give.buf = round == 0 ? IBSHIFT_SEND : h->acc;
+    give.buf = is_own ? IBSHIFT_SEND : h->acc;
     step = emit_recv(step, pair_rank(&h->core, peer),
                      emit_blocks(IBSHIFT_TMP, h->in + keep.first, keep.count), level + (lead > 0),
                      round, 0);

@@ -49,15 +49,13 @@ static struct ibshift_step *emit_chain(const struct ibshift_plan *plan, struct i
         step = emit_recv(step, link.right, emit_blocks(IBSHIFT_TMP, round, 1),
                          link.behind - 1 + round, 0, 0);
     }
-    if (at_root && round < segments) {
-        step = emit_copy(step, emit_blocks(IBSHIFT_RECV, round, 1), IBSHIFT_SEND, round, 0, 0);
-    }
     if (!link.first && folds < segments) {
         step = at_root
-                   ? emit_local(step, IBSHIFT_STEP_REDUCE_AFTER,
-                                emit_blocks(IBSHIFT_RECV, folds, 1), IBSHIFT_TMP, folds, round, 0)
-                   : emit_local(step, IBSHIFT_STEP_REDUCE, emit_blocks(IBSHIFT_TMP, folds, 1),
-                                IBSHIFT_SEND, folds, round, 0);
+                   ? emit_reduce(step, IBSHIFT_STEP_REDUCE_AFTER,
+                                 emit_blocks(IBSHIFT_RECV, folds, 1), IBSHIFT_TMP, folds, round, 0)
+                   : emit_reduce(step, IBSHIFT_STEP_REDUCE, emit_blocks(IBSHIFT_TMP, folds, 1),
+                                 IBSHIFT_SEND, folds, round, 0);
+        step = at_root ? emit_with(step, IBSHIFT_SEND, folds) : step;
     }
     if (!at_root && leaves < segments) {
         step = emit_send(step, to, emit_blocks(link.first ? IBSHIFT_SEND : IBSHIFT_TMP, leaves, 1),

@@ -18,7 +18,7 @@ static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
     struct pair_core core = pair_core(plan->ranks, rank);
 
-    return core.outside ? 2 : pair_lead(&core) + 2 * core.levels + 1;
+    return core.outside ? 2 : plan->ranks > 1 ? pair_lead(&core) + 2 * core.levels + core.folds : 1;
 }
 
 static uint32_t emit_outside(const struct ibshift_plan *plan, const struct pair_core *core,
@@ -37,13 +37,15 @@ static struct ibshift_step *emit_lead(const struct ibshift_plan *plan, const str
 {
     struct emit_range all = emit_blocks(IBSHIFT_TMP, 0, plan->ranks);
 
-    if (round == 0) {
-        step = emit_copy(step, all, IBSHIFT_SEND, 0, 0, 0);
-        all.first = plan->ranks;
-        return core->folds ? emit_recv(step, rank - 1, all, 0, 0, 0) : step;
+    if (!core->folds) {
+        return step;
     }
-    return core->folds ? emit_local(step, IBSHIFT_STEP_REDUCE, all, IBSHIFT_TMP, plan->ranks, 1, 0)
-                       : step;
+    if (round == 0) {
+        all.first = plan->ranks;
+        return emit_recv(step, rank - 1, all, 0, 0, 0);
+    }
+    step = emit_reduce(step, IBSHIFT_STEP_REDUCE, all, IBSHIFT_TMP, plan->ranks, 1, 0);
+    return emit_with(step, IBSHIFT_SEND, 0);
 }
 
 static struct ibshift_step *emit_level(const struct ibshift_plan *plan,
@@ -54,12 +56,17 @@ static struct ibshift_step *emit_level(const struct ibshift_plan *plan,
     uint32_t peer = core->rank ^ half, tag = level + (lead > 0);
     struct emit_range keep = blocks_of(core, core->rank & ~(half - 1), half);
     struct emit_range give = blocks_of(core, peer & ~(half - 1), half), in = keep;
+    bool is_own = level == 0 && !core->folds; /* nothing is in TMP */
+    bool is_last = half == 1 && !core->folds; /* what is kept is the result */
 
     in.first += plan->ranks;
     if ((round - lead) % 2 == 1) {
-        return emit_local(step, IBSHIFT_STEP_REDUCE, keep, IBSHIFT_TMP, in.first, round, 0);
+        step =
+            emit_reduce(step, IBSHIFT_STEP_REDUCE, is_last ? emit_blocks(IBSHIFT_RECV, 0, 1) : keep,
+                        IBSHIFT_TMP, in.first, round, is_last ? round : 0);
+        return emit_with(step, is_own ? IBSHIFT_SEND : IBSHIFT_TMP, keep.first);
     }
-    give.buf = round == 0 ? IBSHIFT_SEND : IBSHIFT_TMP;
+    give.buf = is_own ? IBSHIFT_SEND : IBSHIFT_TMP;
     step = emit_recv(step, pair_rank(core, peer), in, tag, round, 0);
     return emit_send(step, pair_rank(core, peer), give, tag, round);
 }
@@ -86,9 +93,8 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     }
     if (round == last) {
         step = emit_copy(step, emit_blocks(IBSHIFT_RECV, 0, 1), IBSHIFT_TMP, rank, round, round);
-        step = core.folds ? emit_send(step, rank - 1, emit_blocks(IBSHIFT_TMP, rank - 1, 1),
-                                      core.levels + 1, round)
-                          : step;
+        step = emit_send(step, rank - 1, emit_blocks(IBSHIFT_TMP, rank - 1, 1), core.levels + 1,
+                         round);
     }
     return (uint32_t)(step - out);
 }

@@ -6,7 +6,7 @@
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    return 2 * plan->ranks - 1;
+    return plan->ranks > 1 ? 2 * (plan->ranks - 1) : 1;
 }
 
 /* Turn t: the partial block rank - 1 - t leaves, the one before it comes; it is folded in the next
@@ -17,16 +17,20 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     uint32_t ranks = plan->ranks, turn = round / 2, block, next;
     struct ibshift_step *step = out;
 
-    if (turn == ranks - 1) {
-        emit_copy(out, emit_blocks(IBSHIFT_RECV, 0, 1), ranks > 1 ? IBSHIFT_TMP : IBSHIFT_SEND,
-                  rank, round, round);
+    if (ranks == 1) {
+        emit_copy(out, emit_blocks(IBSHIFT_RECV, 0, 1), IBSHIFT_SEND, 0, 0, 0);
         return 1;
     }
     block = emit_sub(rank, 1 + turn, ranks);
     next = emit_sub(block, 1, ranks);
+    if (round == 2 * ranks - 3) {
+        step = emit_reduce(step, IBSHIFT_STEP_REDUCE, emit_blocks(IBSHIFT_RECV, 0, 1), IBSHIFT_TMP,
+                           rank, round, round);
+        return (uint32_t)(emit_with(step, IBSHIFT_SEND, rank) - out);
+    }
     if (round % 2 == 1) {
-        emit_local(out, IBSHIFT_STEP_REDUCE, emit_blocks(IBSHIFT_TMP, next, 1), IBSHIFT_SEND, next,
-                   round, 0);
+        emit_reduce(out, IBSHIFT_STEP_REDUCE, emit_blocks(IBSHIFT_TMP, next, 1), IBSHIFT_SEND, next,
+                    round, 0);
         return 1;
     }
     step = emit_recv(step, emit_sub(rank, 1, ranks), emit_blocks(IBSHIFT_TMP, next, 1), turn, 0, 0);

@@ -13,11 +13,11 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     struct ibshift_step *step = out;
 
     if (round == 0) {
-        step = emit_copy(step, all, IBSHIFT_SEND, 0, 0, 0);
         step = rank > 0 ? emit_recv(step, rank - 1, emit_blocks(IBSHIFT_TMP, 0, 1), rank - 1, 0, 0)
-                        : step;
+                        : emit_copy(step, all, IBSHIFT_SEND, 0, 0, 0);
     } else if (rank > 0 && round == 1) {
-        step = emit_local(step, IBSHIFT_STEP_REDUCE, all, IBSHIFT_TMP, 0, 1, 0);
+        step = emit_reduce(step, IBSHIFT_STEP_REDUCE, all, IBSHIFT_TMP, 0, 1, 0);
+        step = emit_with(step, IBSHIFT_SEND, 0);
     } else if (rank + 1 < plan->ranks) {
         step = emit_send(step, rank + 1, all, rank, round);
     }

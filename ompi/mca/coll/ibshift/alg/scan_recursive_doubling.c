@@ -16,13 +16,14 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     struct emit_range all = emit_blocks(IBSHIFT_RECV, 0, 1);
     struct ibshift_step *step = out;
 
-    if (round == 0) {
+    if (round == 0 && rank == 0) {
         step = emit_copy(step, all, IBSHIFT_SEND, 0, 0, 0);
     }
     if (round % 2 == 1) {
-        step = rank >= hop
-                   ? emit_local(step, IBSHIFT_STEP_REDUCE, all, IBSHIFT_TMP, 0, round, round)
-                   : step;
+        if (rank >= hop) {
+            step = emit_reduce(step, IBSHIFT_STEP_REDUCE, all, IBSHIFT_TMP, 0, round, round);
+            step = level == 0 ? emit_with(step, IBSHIFT_SEND, 0) : step;
+        }
         return (uint32_t)(step - out);
     }
     if (rank >= hop) {

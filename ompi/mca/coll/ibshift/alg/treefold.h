@@ -24,30 +24,32 @@ static inline uint32_t treefold_rank(const struct treefold *fold, uint32_t u)
     return emit_add(u, fold->origin, fold->ranks);
 }
 
-/* Rounds with children and folds; the send to the parent may be in the last one + 1. */
+/* Rounds with children and folds; the send to the parent may be in the last one + 1. The last node
+ * may stand where others have children. */
 static inline uint32_t treefold_rounds(const struct treefold *fold)
 {
-    return fold->seat.below > 0 ? fold->seat.below + 1 : 0;
+    return fold->seat.below > 0 && fold->v + 1 < fold->ranks ? fold->seat.below + 1 : 0;
 }
 
 /* Children that come in round `round`, and the fold of those of the round before. */
 static inline struct ibshift_step *treefold_round(const struct treefold *fold,
                                                   struct ibshift_step *step, uint32_t round)
 {
-    uint32_t base = fold->radix + 1;
+    uint32_t base = fold->radix + 1, last = round > 0 ? 1 : 0;
 
-    if (round == 0) {
-        step = emit_copy(step, fold->acc, IBSHIFT_SEND, 0, 0, 0);
-    }
-    for (uint32_t back = round < fold->seat.below ? 0 : 1; back <= (round > 0); back++) {
+    for (uint32_t back = round < fold->seat.below ? 0 : 1; back <= last; back++) {
         uint32_t level = round - back, place = tree_place(level, base), child = fold->v + place;
 
         for (uint32_t j = 0; j < fold->radix && child < fold->ranks; j++, child += place) {
             struct emit_range slot = emit_blocks(IBSHIFT_TMP, level % 2 * fold->radix + j, 1);
 
-            step = back ? emit_local(step, IBSHIFT_STEP_REDUCE_AFTER, fold->acc, IBSHIFT_TMP,
-                                     slot.first, round, 0)
-                        : emit_recv(step, treefold_rank(fold, child), slot, level, round, 0);
+            if (back == 0) {
+                step = emit_recv(step, treefold_rank(fold, child), slot, level, round, 0);
+                continue;
+            }
+            step = emit_reduce(step, IBSHIFT_STEP_REDUCE_AFTER, fold->acc, IBSHIFT_TMP, slot.first,
+                               round, 0);
+            step = level == 0 && j == 0 ? emit_with(step, IBSHIFT_SEND, 0) : step;
         }
     }
     return step;
@@ -57,7 +59,7 @@ static inline struct ibshift_step *treefold_round(const struct treefold *fold,
 static inline struct ibshift_step *treefold_up(const struct treefold *fold,
                                                struct ibshift_step *step, uint32_t round)
 {
-    bool leaf = fold->seat.below == 0;
+    bool leaf = treefold_rounds(fold) == 0;
 
     return emit_send(step, treefold_rank(fold, tree_parent(fold->v, fold->seat, fold->radix + 1)),
                      leaf ? emit_blocks(IBSHIFT_SEND, 0, 1) : fold->acc, fold->seat.below, round);

@@ -116,6 +116,9 @@ int ibshift_blocks_piece(const struct ibshift_blocks blocks[IBSHIFT_BUFFERS],
     *i += count;
     rc = ibshift_blocks_range(target, first, count, &piece->to, &piece->length);
     rc = rc == 0 ? ibshift_blocks_range(source, from, count, &piece->from, &length) : rc;
+    if (step->kind != IBSHIFT_STEP_COPY && rc == 0 && length == piece->length) {
+        rc = ibshift_blocks_range(&blocks[step->with], step->beside, count, &piece->with, &length);
+    }
     return rc == 0 && length != piece->length ? -EMSGSIZE : rc;
 }
 

@@ -42,9 +42,10 @@ struct ibshift_blocks {
 int ibshift_blocks_range(const struct ibshift_blocks *blocks, uint32_t first, uint32_t count,
                          char **address, size_t *length);
 
-/* Bytes that a copy or reduction takes in one piece on both sides. */
+/* Bytes that a copy or reduction takes in one piece on all sides. */
 struct ibshift_piece {
     char *to, *from;
+    char *with; /* of a reduction */
     size_t length;
 };
 

@@ -19,8 +19,9 @@ struct ibshift_op;
 struct ibshift_pace;
 struct ibshift_pace_state;
 
-/* inout[i] = in[i] op inout[i] */
-typedef void (*ibshift_reduce_fn)(void *context, const void *in, void *inout, size_t elements);
+/* target[i] = left[i] op right[i]; target is right, or neither. */
+typedef void (*ibshift_reduce_fn)(void *context, const void *left, void *right, void *target,
+                                  size_t elements);
 
 /* The caller's side: written before the op is started, left alone until it has ended. */
 struct ibshift_op_params {

@@ -85,8 +85,13 @@ static int add_local(struct maker *maker, const struct ibshift_step *step)
             place(maker, step->src, piece.from, piece.length, &to->from) != 0) {
             return -ENOTSUP;
         }
+        if (step->kind != IBSHIFT_STEP_COPY &&
+            place(maker, step->with, piece.with, piece.length, &to->beside) != 0) {
+            return -ENOTSUP;
+        }
         to->buf = step->buf;
         to->src = step->src;
+        to->with = step->kind != IBSHIFT_STEP_COPY ? step->with : 0;
         to->length = (uint32_t)piece.length;
         to->action = step->kind == IBSHIFT_STEP_COPY ? IBSHIFT_TAPE_COPY
                      : step->kind == IBSHIFT_STEP_REDUCE || maker->params->plan.commutative

@@ -28,7 +28,7 @@ enum ibshift_tape_action {
     IBSHIFT_TAPE_RECV,
     IBSHIFT_TAPE_COPY,
     IBSHIFT_TAPE_REDUCE,
-    IBSHIFT_TAPE_REDUCE_AFTER, /* the operator is not commutative: the result comes to be in from */
+    IBSHIFT_TAPE_REDUCE_AFTER, /* the operator is not commutative: from is the right operand */
 };
 
 struct ibshift_tape_step {
@@ -37,14 +37,20 @@ struct ibshift_tape_step {
     uint8_t buf, src;
     bool is_last;         /* of its step of the plan: a copy with gaps is several */
     uint8_t round, index; /* which step of the plan it is */
-    uint32_t tag;
+    union {
+        uint32_t tag;
+        int32_t beside; /* of a reduction: bytes behind the base of with */
+    };
     uint32_t length;
     int32_t at; /* bytes behind the base of buf */
     union {
         int32_t from;  /* the same of src */
         uint32_t peer; /* of the net: of a message */
     };
-    struct ibshift_net_channel *channel; /* to the peer */
+    union {
+        struct ibshift_net_channel *channel; /* to the peer */
+        uint8_t with;                        /* of a reduction */
+    };
 };
 static_assert(sizeof(struct ibshift_tape_step) == 32, "two to a cache line");
 static_assert(IBSHIFT_TAPE_STEPS <= UINT8_MAX + 1, "a round without a step ends no plan");
@@ -86,6 +92,7 @@ static inline void ibshift_tape_reduce(const struct ibshift_tape_run *run,
                                        const struct ibshift_tape_step *step)
 {
     char *to = run->base[step->buf] + step->at, *from = run->base[step->src] + step->from;
+    char *with = run->base[step->with] + step->beside;
     size_t elements;
 
     if (step->length == 0) {
@@ -93,9 +100,11 @@ static inline void ibshift_tape_reduce(const struct ibshift_tape_run *run,
     }
     elements = step->length / run->element;
     if (step->action == IBSHIFT_TAPE_REDUCE) {
-        run->reduce(run->reduce_context, from, to, elements);
-    } else {
-        run->reduce(run->reduce_context, to, from, elements);
+        run->reduce(run->reduce_context, from, with, to, elements);
+        return;
+    }
+    run->reduce(run->reduce_context, with, from, with == to ? from : to, elements);
+    if (with == to) {
         memcpy(to, from, step->length);
     }
 }

@@ -43,13 +43,38 @@ static inline struct ibshift_step *emit_send(struct ibshift_step *out, uint32_t 
     return out + 1;
 }
 
-/* kind is IBSHIFT_STEP_COPY, IBSHIFT_STEP_REDUCE or IBSHIFT_STEP_REDUCE_AFTER; `from` begins at
- * block `first` of buffer src. */
-static inline struct ibshift_step *emit_local(struct ibshift_step *out, enum ibshift_kind kind,
-                                              struct emit_range to, enum ibshift_buffer src,
-                                              uint32_t from, uint32_t need, uint32_t drain)
+/* kind is IBSHIFT_STEP_REDUCE or IBSHIFT_STEP_REDUCE_AFTER: of what is there and src[from...]. */
+static inline struct ibshift_step *emit_reduce(struct ibshift_step *out, enum ibshift_kind kind,
+                                               struct emit_range to, enum ibshift_buffer src,
+                                               uint32_t from, uint32_t need, uint32_t drain)
 {
     *out = (struct ibshift_step){.kind = (uint8_t)kind,
+                                 .buf = (uint8_t)to.buf,
+                                 .src = (uint8_t)src,
+                                 .with = (uint8_t)to.buf,
+                                 .first = to.first,
+                                 .count = to.count,
+                                 .from = from,
+                                 .beside = to.first,
+                                 .need = need,
+                                 .drain = drain};
+    return out + 1;
+}
+
+/* The reduction just written is of src and these blocks, not of what is where the result comes. */
+static inline struct ibshift_step *emit_with(struct ibshift_step *next, enum ibshift_buffer with,
+                                             uint32_t first)
+{
+    next[-1].with = (uint8_t)with;
+    next[-1].beside = first;
+    return next;
+}
+
+static inline struct ibshift_step *emit_copy(struct ibshift_step *out, struct emit_range to,
+                                             enum ibshift_buffer src, uint32_t from, uint32_t need,
+                                             uint32_t drain)
+{
+    *out = (struct ibshift_step){.kind = IBSHIFT_STEP_COPY,
                                  .buf = (uint8_t)to.buf,
                                  .src = (uint8_t)src,
                                  .first = to.first,
@@ -59,13 +84,6 @@ static inline struct ibshift_step *emit_local(struct ibshift_step *out, enum ibs
                                  .need = need,
                                  .drain = drain};
     return out + 1;
-}
-
-static inline struct ibshift_step *emit_copy(struct ibshift_step *out, struct emit_range to,
-                                             enum ibshift_buffer src, uint32_t from, uint32_t need,
-                                             uint32_t drain)
-{
-    return emit_local(out, IBSHIFT_STEP_COPY, to, src, from, need, drain);
 }
 
 /* Names the step just written as a further message of its pair and tag. */

@@ -209,6 +209,12 @@ static void translate_source(const struct compose_view *view, struct compose_inn
 
     step->src = (uint8_t)source.buf;
     step->from = source.first;
+    if (step->kind != IBSHIFT_STEP_COPY) {
+        source = place_of(view, inner, step->with, step->beside, step->count);
+        step->with = (uint8_t)source.buf;
+        step->beside = source.first;
+        return;
+    }
     step->run = step->strided != IBSHIFT_CONTIGUOUS ? step->run * inner->scale : source.count;
     step->stride *= (int32_t)inner->scale;
 }
@@ -299,8 +305,8 @@ static uint32_t emit_join(const struct compose_view *view, const struct compose_
     if (is_exclusive && view->place == 0) {
         emit_copy(out, result, IBSHIFT_TMP, first, before, before);
     } else {
-        emit_local(out, IBSHIFT_STEP_REDUCE, result, IBSHIFT_TMP, first,
-                   is_exclusive ? round : before, before);
+        emit_reduce(out, IBSHIFT_STEP_REDUCE, result, IBSHIFT_TMP, first,
+                    is_exclusive ? round : before, before);
     }
     return 1;
 }

@@ -82,7 +82,7 @@ static int format_message(const struct ibshift_step *step, char *text, size_t si
 
 static int format_local(const struct ibshift_step *step, char *text, size_t size, int used)
 {
-    char target[RANGE_TEXT], source[RANGE_TEXT];
+    char target[RANGE_TEXT], source[RANGE_TEXT], with[RANGE_TEXT];
 
     format_range(target, step->buf, step->first, step->count);
     format_range(source, step->src, step->from, step->count);
@@ -95,10 +95,11 @@ static int format_local(const struct ibshift_step *step, char *text, size_t size
     if (step->kind == IBSHIFT_STEP_COPY) {
         return append(text, size, used, "copy %s = %s", target, source);
     }
+    format_range(with, step->with, step->beside, step->count);
     if (step->kind == IBSHIFT_STEP_REDUCE) {
-        return append(text, size, used, "reduce %s = %s op %s", target, source, target);
+        return append(text, size, used, "reduce %s = %s op %s", target, source, with);
     }
-    return append(text, size, used, "reduce %s = %s op %s", target, target, source);
+    return append(text, size, used, "reduce %s = %s op %s", target, with, source);
 }
 
 int ibshift_step_format(const struct ibshift_step *step, uint32_t rank, uint32_t round, char *text,

@@ -43,8 +43,8 @@ enum ibshift_kind {
     IBSHIFT_STEP_RECV,        /* peer -> buf[first, first + count) */
     IBSHIFT_STEP_SEND,        /* buf[first, first + count) -> peer */
     IBSHIFT_STEP_COPY,        /* buf[first...] = src[from...] */
-    IBSHIFT_STEP_REDUCE,      /* buf[first...] = src[from...] op buf[first...]: src on the left */
-    IBSHIFT_STEP_REDUCE_AFTER /* buf[first...] = buf[first...] op src[from...]: src is TMP, lost */
+    IBSHIFT_STEP_REDUCE,      /* buf[first...] = src[from...] op with[beside...] */
+    IBSHIFT_STEP_REDUCE_AFTER /* buf[first...] = with[beside...] op src[from...]: src, TMP, is lost */
 };
 
 enum ibshift_buffer { IBSHIFT_SEND, IBSHIFT_RECV, IBSHIFT_TMP, IBSHIFT_BUFFERS };
@@ -58,6 +58,9 @@ enum ibshift_stride_side {
 /*
  * Sends and receives are contiguous ranges that never wrap. A copy may have one strided side: count
  * blocks in runs of `run`, the runs' starts `stride` blocks apart (run 1, stride -1 reverses).
+ *
+ * A reduction's operand `with` is mostly its target. Where a rank's own comes in, it is SEND: then
+ * nothing has to be copied ahead. In place, SEND is where the target is.
  *
  * need:  receives, copies and reductions of rounds < need are complete before the step starts.
  * drain: sends of rounds < drain are complete before the step starts: it overwrites what they read.
@@ -76,7 +79,10 @@ struct ibshift_step {
         uint8_t part; /* sends, receives */
         uint8_t src;  /* copies, reductions */
     };
-    uint8_t strided;
+    union {
+        uint8_t strided; /* copies; of messages contiguous */
+        uint8_t with;    /* reductions */
+    };
     uint32_t first;
     uint32_t count;
     union {
@@ -86,6 +92,7 @@ struct ibshift_step {
     union {
         uint32_t tag;
         uint32_t run;
+        uint32_t beside; /* reductions: first block of `with` */
     };
     int32_t stride;
     uint32_t need;

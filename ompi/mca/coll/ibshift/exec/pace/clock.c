@@ -80,8 +80,8 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     struct ibshift_step *step = out;
 
     if ((turn % 2 == 0) == asks) {
-        step = emit_local(step, IBSHIFT_STEP_REDUCE, emit_blocks(IBSHIFT_TMP, 0, 1), IBSHIFT_RECV,
-                          0, round, round);
+        step = emit_reduce(step, IBSHIFT_STEP_REDUCE, emit_blocks(IBSHIFT_TMP, 0, 1), IBSHIFT_RECV,
+                           0, round, round);
         return (uint32_t)(step - out);
     }
     if (asks || trip > 0) {
@@ -123,7 +123,7 @@ static void take_answer(struct ibshift_comparison *comparison, uint64_t now)
     }
 }
 
-void ibshift_comparison_stamp(void *context, const void *in, void *out, size_t elements)
+void ibshift_comparison_stamp(void *context, const void *in, void *with, void *out, size_t elements)
 {
     struct ibshift_comparison *comparison = context;
     uint64_t now = ibshift_net_now(comparison->net);

@@ -82,6 +82,7 @@ void ibshift_comparison_begin(struct ibshift_comparison *comparison, struct ibsh
                               struct ibshift_clock *clock, bool is_root);
 
 /* The plan's reduction; context is the comparison, whose in and out are RECV and TMP. */
-void ibshift_comparison_stamp(void *context, const void *in, void *out, size_t elements);
+void ibshift_comparison_stamp(void *context, const void *in, void *with, void *out,
+                              size_t elements);
 
 #endif

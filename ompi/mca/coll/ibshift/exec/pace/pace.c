@@ -317,13 +317,14 @@ static void prepare_child(struct ibshift_op *op, const struct ibshift_alg *alg, 
     }
 }
 
-static void take_largest(void *context, const void *in, void *inout, size_t elements)
+static void take_largest(void *context, const void *left, void *right, void *target,
+                         size_t elements)
 {
-    const uint64_t *theirs = in;
-    uint64_t *ours = inout;
+    const uint64_t *theirs = left, *ours = right;
+    uint64_t *largest = target;
 
     for (int i = 0; i < IBSHIFT_GATE_WORDS; i++) {
-        ours[i] = theirs[i] > ours[i] ? theirs[i] : ours[i];
+        largest[i] = theirs[i] > ours[i] ? theirs[i] : ours[i];
     }
 }
 
