@@ -9,7 +9,7 @@ KERNEL := getrlimit clock_gettime getpid kill nanosleep usleep sched_yield open 
 	posix_fallocate statvfs fstatvfs process_vm_readv process_vm_writev getenv
 MEMORY := malloc calloc realloc posix_memalign aligned_alloc strdup free
 wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
-CFLAGS := -std=gnu11 -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter -fPIC -D_GNU_SOURCE=1 -I$(COMPONENT) -I$(HCA) -I$(TOP)/ompi/tools/ibshift \
+CFLAGS := -std=gnu11 -MMD -MP -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter -fPIC -D_GNU_SOURCE=1 -I$(COMPONENT) -I$(HCA) -I$(TOP)/ompi/tools/ibshift \
 	-I$(TOP)/test/replay -DPACKAGE_VERSION='"replay"'
 # What the product asks for, and what others do: only the product's memory is looked after, and refused.
 PRODUCT := $(foreach f,readv writev,-Dprocess_vm_$(f)=replay_vm_$(f)) -Dmmap=replay_mmap -Dmunmap=replay_munmap -Dclock_gettime=replay_clock
@@ -39,3 +39,4 @@ $(OUT)/rank.so: $(call objects,$(rank),rank)
 $(OUT)/replay: $(call objects,$(world),world) $(OUT)/rank.so
 	$(CC) -rdynamic $(call wrap,$(KERNEL)) -o $@ $(filter %.o,$^) $(libraries) -ldl -lm -lpthread
 	for i in 0 1 2 3 4 5 6 7; do cp $(OUT)/rank.so $@.rank$$i.so; done
+-include $(patsubst %.o,%.d,$(call objects,$(rank),rank) $(call objects,$(world),world))

@@ -77,13 +77,29 @@ static bool is_broken(const struct failure *f)
     return false;
 }
 
-/* Whether anybody of the communicator keeps the others waiting: they wait for one another. */
+/* Whether anybody of the communicator keeps the others waiting: they wait for one another. A dead one is found before
+   the deadline, where the launcher says who is dead. */
 static bool is_somebody_late(const struct failure *f)
 {
     for (int i = 0; i < program_comm_ranks(c.program, f->comm); i++) {
-        if (is_before(f, i, CAUSE_LATE) || is_before(f, i, CAUSE_DEAD) ||
+        if (is_before(f, i, CAUSE_LATE) ||
+            (is_before(f, i, CAUSE_DEAD) && !c.program->knows_ends) ||
             is_before(f, i, CAUSE_LINK) || is_before(f, i, CAUSE_HOSTILE)) {
             return true;
+        }
+    }
+    return false;
+}
+
+/* Ranks have called different collectives there, which is no reason to wait for the deadline. */
+static bool is_unlike(const struct failure *f)
+{
+    for (int i = 0; i < c.program->items; i++) {
+        const struct program_item *item = &c.program->item[i];
+
+        if (item->kind == PROGRAM_UNLIKE && item->comm == f->comm && !item->is_dropped) {
+            return f->status == -EBADMSG || f->status == -EMSGSIZE || f->status == -ECONNABORTED ||
+                   f->status == -ECONNRESET;
         }
     }
     return false;
@@ -124,7 +140,7 @@ int causes_unexplained(void (*say)(const char *format, ...))
         for (int i = 0; i < c.failures; i++) {
             struct failure *f = &c.failure[i];
 
-            if (!f->is_explained && (is_direct(f) || is_told(f))) {
+            if (!f->is_explained && (is_direct(f) || is_unlike(f) || is_told(f))) {
                 f->is_explained = is_new = true;
             }
         }

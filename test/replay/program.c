@@ -26,6 +26,14 @@ int program_comm_ranks(const struct program *program, uint32_t comm)
     return fewer < program->ranks - 1 ? program->ranks - fewer : 2;
 }
 
+bool program_is_odd(const struct program *program, int item, int rank)
+{
+    const struct program_item *what = &program->item[item];
+    uint64_t ranks = (uint64_t)program_comm_ranks(program, what->comm);
+
+    return what->kind == PROGRAM_UNLIKE && rank == (int)(what->seed >> 32 & 0xff) % (int)ranks;
+}
+
 int program_host_of(const struct program *program, int rank)
 {
     int ranks = program->ranks, hosts = program->hosts;
@@ -47,7 +55,7 @@ static void make_item(struct program_item *item, uint64_t *random)
         .seed = program_random(random),
     };
     if (item->kind == PROGRAM_FREE && below(random, 2) == 0) {
-        item->kind = PROGRAM_CALL;
+        item->kind = below(random, 16) == 0 ? PROGRAM_UNLIKE : PROGRAM_CALL;
     }
 }
 
@@ -161,6 +169,7 @@ void program_make(struct program *program, uint64_t seed)
     for (int i = 0; i < program->items; i++) {
         make_item(&program->item[i], &random);
     }
+    program->knows_ends = below(&random, 2) == 0;
     program->has_stranger = below(&random, 4) == 0;
     program->has_stale = below(&random, 2) == 0;
     program->acts = below(&random, 2) == 0 ? 0 : 1 + (int)below(&random, 3);
@@ -190,14 +199,15 @@ static void print_act(const struct program_act *act)
 
 void program_print(const struct program *program)
 {
-    static const char *const kinds[] = {"call", "begin", "tape", "free"};
+    static const char *const kinds[] = {"call", "begin", "tape", "free", "not alike"};
 
     printf("seed %llu: %d ranks on %d hosts, %s, ports %d, rings %u, queue %u, connections %u, "
-           "adaptive %d, eager %u, %zu bytes%s%s; softhca-run %s\n",
+           "adaptive %d, eager %u, %zu bytes%s%s%s; softhca-run %s\n",
            (unsigned long long)program->seed, program->ranks, program->hosts,
            program->has_node ? "shared memory" : "adapter alone", program->ports, program->rings,
            program->queue, program->connections, program->is_adaptive, program->eager,
-           program->memory, program->has_stranger ? ", a stranger" : "",
+           program->memory, program->knows_ends ? ", ends are known" : "",
+           program->has_stranger ? ", a stranger" : "",
            program->has_stale ? ", files of others" : "", program->adapter);
     for (int i = 0; i < program->items; i++) {
         const struct program_item *item = &program->item[i];

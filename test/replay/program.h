@@ -10,10 +10,11 @@
 enum { PROGRAM_RANKS = 8, PROGRAM_ITEMS = 64, PROGRAM_COMMS = 8, PROGRAM_FAULTS = 8 };
 
 enum program_kind {
-    PROGRAM_CALL,  /* a collective, waited for */
-    PROGRAM_BEGIN, /* one that is waited for with the next ones that are not PROGRAM_BEGIN */
-    PROGRAM_TAPE,  /* one that is repeated, by its tape */
-    PROGRAM_FREE,  /* the communicator goes, and its number with it */
+    PROGRAM_CALL,   /* a collective, waited for */
+    PROGRAM_BEGIN,  /* one that is waited for with the next ones that are not PROGRAM_BEGIN */
+    PROGRAM_TAPE,   /* one that is repeated, by its tape */
+    PROGRAM_FREE,   /* the communicator goes, and its number with it */
+    PROGRAM_UNLIKE, /* one rank calls something else than the others */
 };
 
 struct program_item {
@@ -50,6 +51,7 @@ struct program_act {
 struct program {
     uint64_t seed;
     int ranks, hosts;
+    bool knows_ends;              /* the launcher says whose process has ended */
     bool has_stranger, has_stale; /* a process that is not of the job; files that others left */
     bool has_node;                /* ranks of a host use shared memory */
     int ports;                    /* from here on: options of the verbs net */
@@ -69,6 +71,8 @@ void program_make(struct program *program, uint64_t seed);
 void program_print(const struct program *program);
 /* The ranks of communicator number comm: the first so many. */
 int program_comm_ranks(const struct program *program, uint32_t comm);
+/* Whether this rank calls something else there than the others. */
+bool program_is_odd(const struct program *program, int item, int rank);
 int program_host_of(const struct program *program, int rank);
 
 #endif

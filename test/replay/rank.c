@@ -93,7 +93,7 @@ static unsigned path_of(void *context, uint32_t peer)
 static const char *has_ended(void *context, uint32_t peer)
 {
     (void)context;
-    return replay_is_dead((int)peer) ? "the launcher says so" : NULL;
+    return own.program->knows_ends && replay_is_dead((int)peer) ? "the launcher says so" : NULL;
 }
 
 static struct comm *comm_of(uint32_t id)
@@ -260,8 +260,9 @@ struct call {
     struct ibshift_pace_memory memory;
 };
 
-static bool choose(struct work_options *options, const struct program_item *item, uint32_t ranks,
-                   uint64_t *random)
+/* The badge says what is called, here by its item alone. */
+static bool choose(struct work_options *options, const struct program_item *item, uint32_t badge,
+                   uint32_t ranks, uint64_t *random)
 {
     static const uint32_t sizes[] = {1, 16, 128, 2048, 8192};
     const struct ibshift_alg *alg = ibshift_alg_table[item->alg];
@@ -279,7 +280,7 @@ static bool choose(struct work_options *options, const struct program_item *item
                  .segments = 1 + world_random_below(random, 4),
                  .commutative =
                      (alg->flags & IBSHIFT_ALG_COMMUTATIVE_ONLY) || world_random_below(random, 2)},
-        .comm = id_of(item->comm),
+        .comm = id_of(item->comm) | badge << IBSHIFT_NET_COMM_BITS,
         .window = 1 + world_random_below(random, 32),
         .size = 8 * (world_random_below(random, 8) == 0
                          ? 0
@@ -299,6 +300,10 @@ static void choose_pace(struct call *call, struct work_options *options, uint64_
     ibshift_pace_default(&call->paces[0], IBSHIFT_PACE_CLK);
     call->paces[0].unit = world_random_below(random, 2) * 2000;
     call->paces[0].sync = 1 + world_random_below(random, 1 << 20);
+    call->paces[0].stretch = 100 + world_random_below(random, 100);
+    call->paces[0].limit = world_random_below(random, 100);
+    call->paces[0].catch_up = 1 + world_random_below(random, 4);
+    call->paces[0].delay = world_random_below(random, 5000);
     call->paces[0].clock = &call->comm->clock;
     call->paces[0].memory = &call->memory;
     for (uint32_t i = 1; i < options->plan.ranks; i++) {
@@ -338,12 +343,15 @@ static bool prepare(struct call *call, int item)
 {
     const struct program_item *what = &own.program->item[item];
     uint32_t ranks = (uint32_t)program_comm_ranks(own.program, what->comm);
-    uint64_t random = what->seed;
+    bool is_odd = program_is_odd(own.program, item, own.self);
+    struct program_item mine = *what;
+    uint64_t random = what->seed + is_odd;
     struct work_options options;
 
     *call = (struct call){.item = item, .comm = &own.comm[what->comm]};
+    mine.alg = is_odd ? (uint32_t)(what->seed % ibshift_alg_count) : what->alg;
     if ((uint32_t)own.self >= ranks || call->comm->has_failed ||
-        !choose(&options, what, ranks, &random)) {
+        !choose(&options, &mine, (uint32_t)(2 * item + is_odd), ranks, &random)) {
         return false;
     }
     choose_pace(call, &options, &random);
@@ -361,6 +369,12 @@ static bool prepare(struct call *call, int item)
 static void finish(struct call *call)
 {
     work_free(call->work);
+}
+
+/* How often: the same on all ranks. */
+static uint32_t repeats_of(const struct program_item *item)
+{
+    return item->kind == PROGRAM_UNLIKE ? 1 : item->repeats;
 }
 
 static uint32_t next_seq(struct call *call)
@@ -535,9 +549,9 @@ static void do_item(int i, struct call *group, int *outstanding)
         return;
     }
     if (item->kind == PROGRAM_TAPE) {
-        call_by_tape(call, item->repeats);
+        call_by_tape(call, repeats_of(item));
     } else {
-        call_again(call, item->repeats);
+        call_again(call, repeats_of(item));
     }
     finish(call);
 }
