@@ -331,7 +331,8 @@ static void report_unlike(const struct ompi_communicator_t *comm, const struct i
     ibshift_call_number(op->params.comm, unlike->seq, key, sizeof(key));
     ibshift_help("collective-unlike", comm->c_name, key,
                  ibshift_badge_name(unlike->ours, here, sizeof(here)), name_of(op, op->params.rank),
-                 ompi_process_info.nodename, ibshift_badge_name(unlike->theirs, there, sizeof(there)),
+                 ompi_process_info.nodename,
+                 ibshift_badge_name(unlike->theirs, there, sizeof(there)),
                  ibshift_badge_is_like(unlike->ours, unlike->theirs)
                      ? " with another root, operator, type or count"
                      : "",
