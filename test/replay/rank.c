@@ -9,6 +9,7 @@
 
 #include "../unit/world.h"
 #include "causes.h"
+#include "choose.h"
 #include "exec/engine.h"
 #include "exec/standing.h"
 #include "net/by_peer.h"
@@ -42,11 +43,6 @@ struct ibshift_net *ibshift_loop_net(struct ibshift_loop *loop, uint32_t peer)
 {
     (void)loop, (void)peer;
     return own.net;
-}
-
-static uint32_t id_of(uint32_t comm)
-{
-    return comm + 1;
 }
 
 static int copy_card(void *context, uint32_t peer, void *card, size_t size)
@@ -260,37 +256,6 @@ struct call {
     struct ibshift_pace_memory memory;
 };
 
-/* The badge says what is called, here by its item alone. */
-static bool choose(struct work_options *options, const struct program_item *item, uint32_t badge,
-                   uint32_t ranks, uint64_t *random)
-{
-    static const uint32_t sizes[] = {1, 16, 128, 2048, 8192};
-    const struct ibshift_alg *alg = ibshift_alg_table[item->alg];
-    bool has_variant = alg->flags & (IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_ALL);
-    char why[200];
-
-    *options = (struct work_options){
-        .alg = alg,
-        .plan = {.ranks = ranks,
-                 .root = world_random_below(random, ranks),
-                 .radix =
-                     alg->radix_max > 0
-                         ? 1 + world_random_below(random, alg->radix_max < 4 ? alg->radix_max : 4)
-                         : 1,
-                 .segments = 1 + world_random_below(random, 4),
-                 .commutative =
-                     (alg->flags & IBSHIFT_ALG_COMMUTATIVE_ONLY) || world_random_below(random, 2)},
-        .comm = id_of(item->comm) | badge << IBSHIFT_NET_COMM_BITS,
-        .window = 1 + world_random_below(random, 32),
-        .size = 8 * (world_random_below(random, 8) == 0
-                         ? 0
-                         : 1 + world_random_below(random, sizes[world_random_below(random, 5)])),
-        .is_variant = has_variant && world_random_below(random, 2),
-        .is_in_place = (alg->flags & IBSHIFT_ALG_IN_PLACE) && world_random_below(random, 2),
-    };
-    return ibshift_alg_check(alg, &options->plan, why, sizeof(why)) == 0;
-}
-
 /* The same on all ranks: a pace with a clock of its own, or messages in pieces. */
 static void choose_pace(struct call *call, struct work_options *options, uint64_t *random)
 {
@@ -351,7 +316,7 @@ static bool prepare(struct call *call, int item)
     *call = (struct call){.item = item, .comm = &own.comm[what->comm]};
     mine.alg = is_odd ? (uint32_t)(what->seed % ibshift_alg_count) : what->alg;
     if ((uint32_t)own.self >= ranks || call->comm->has_failed ||
-        !choose(&options, &mine, (uint32_t)(2 * item + is_odd), ranks, &random)) {
+        !choose_options(&options, &mine, (uint32_t)(2 * item + is_odd), ranks, &random)) {
         return false;
     }
     choose_pace(call, &options, &random);
@@ -493,7 +458,7 @@ static void enter(uint32_t comm)
         own.comm[comm].is_open = true;
         own.comm[comm].seq = 0;
         ibshift_ledger_init(&own.comm[comm].ledger);
-        ibshift_engine_enter(own.engine, id_of(comm));
+        ibshift_engine_enter(own.engine, choose_id(comm));
     }
 }
 
@@ -503,7 +468,7 @@ static void forget(uint32_t comm)
 
     if (own.comm[comm].is_open) {
         own.comm[comm].is_open = own.comm[comm].has_failed = false;
-        may_be_written = ibshift_engine_forget(own.engine, id_of(comm));
+        may_be_written = ibshift_engine_forget(own.engine, choose_id(comm));
         ibshift_standing_free(own.comm[comm].standing, may_be_written);
         own.comm[comm].standing = NULL;
     }
