@@ -138,6 +138,13 @@ static const struct {
     {{1 << 20, 4096, 82, 1500, 64, 0, 0, 0, 0, 0, 32, true, true, 300}, "window:63/4096"},
     {{1 << 20, 4096, 82, 1500, 64, 0, 0, 0, 0, 0, 32, true, true, 1500}, "window:63"},
     {{0, 4096, 82, 1500, 64, 1, 64, 0, 0, 0, 32, true, true, 1500}, "window:32"},
+    /* Switches choose the routes: the same window, whether a file says so or the user. */
+    {{1 << 20, 4096, 256, 500, 64, 1, 64, 0, 0, 0, 32, true, true, 0, true}, "window:32/2048"},
+    {{1 << 20, 4096, 256, 500, 1728, 0, 0, 0, 0, 0, 32, true, true, 0, true}, "window:32/2048"},
+    {{1 << 20, 4096, 256, 500, 256, 4, 0, 0, 0, 0, 32, true, true, 0, true}, "window:8/2048"},
+    {{1 << 20, 4096, 256, 500, 64, 0, 0, 0, 0, 0, 32, true, false, 0, true}, "window:8"},
+    {{8192, 8192, 256, 500, 64, 0, 0, 0, 0, 0, 32, true, true, 0, true}, "window:8"},
+    {{0, 4096, 256, 500, 64, 0, 0, 0, 0, 0, 40, true, true, 0, true}, "window:40/4096"},
 };
 
 /* What auto takes; the noise is not asked. */
@@ -155,12 +162,36 @@ static void what_suits_is_chosen(void **state)
     }
 }
 
+/* No word of routes that are known, where none are. */
+static void what_adaptive_switches_get_is_said(void **state)
+{
+    struct ibshift_pace_facts facts = {.kib = 256,
+                                       .latency = 500,
+                                       .ranks = 64,
+                                       .window = 32,
+                                       .has_free_steps = true,
+                                       .is_adaptive = true};
+    struct ibshift_pace pace;
+    const char *reason;
+
+    (void)state;
+    for (facts.bytes = 4096; facts.bytes <= 1 << 20; facts.bytes <<= 8) {
+        for (int i = 0; i < 4; i++) {
+            facts.eager = i & 1 ? 1 << 20 : 0;
+            facts.is_attended = (i & 2) != 0;
+            ibshift_pace_choose(&facts, &pace, &reason);
+            assert_int_equal(strncmp(reason, "switches choose the routes", 26), 0);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_read_and_written),
         cmocka_unit_test(says_what_is_single),
         cmocka_unit_test(what_suits_is_chosen),
+        cmocka_unit_test(what_adaptive_switches_get_is_said),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

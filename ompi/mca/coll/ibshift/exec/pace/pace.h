@@ -132,6 +132,7 @@ struct ibshift_pace_facts {
     bool has_free_steps; /* no step of the plan waits for another */
     bool is_attended;    /* each rank has a processor that looks at completions until the end */
     double post;         /* of a processor for a piece: posted, and its end seen */
+    bool is_adaptive;    /* switches choose the routes, so that no table says them */
 };
 
 /* reason: the rule in a sentence, for explain. */

@@ -227,6 +227,12 @@ static void choose_in_order(const struct ibshift_pace_facts *facts, struct ibshi
     pace->window = window > RANK_LEAST ? window : RANK_LEAST;
 }
 
+/* Where switches choose the routes, a window of pieces takes less than all at once in any order. */
+static bool has_window(const struct ibshift_pace_facts *facts)
+{
+    return facts->all_hosts != 0 || facts->is_adaptive;
+}
+
 /* Nobody grants a short message: as many bytes as the pieces of long ones, where there is an order. */
 static void choose_short(const struct ibshift_pace_facts *facts, struct ibshift_pace *pace,
                          const char **reason)
@@ -239,13 +245,15 @@ static void choose_short(const struct ibshift_pace_facts *facts, struct ibshift_
     window = window > RANK_LEAST ? window : RANK_LEAST;
     *reason = "short messages";
     /* Rings take many where adapters take small turns by themselves, and few where they do not. */
-    if (facts->all_hosts == 0 || window >= facts->window ||
+    if (!has_window(facts) || window >= facts->window ||
         (facts->ring > RING_LOOSE && takes_small_turns(facts))) {
         return;
     }
     ibshift_pace_default(pace, IBSHIFT_PACE_WINDOW);
     pace->window = window < facts->ranks - 1 ? (uint32_t)window : facts->ranks - 1;
-    *reason = "routes are known, and messages are short: few of them in their order";
+    *reason = facts->is_adaptive
+                  ? "switches choose the routes, and messages are short: few of them at a time"
+                  : "routes are known, and messages are short: few of them in their order";
 }
 
 /*
@@ -273,8 +281,14 @@ void ibshift_pace_choose(const struct ibshift_pace_facts *facts, struct ibshift_
         return;
     }
     ibshift_pace_default(pace, IBSHIFT_PACE_WINDOW);
-    if (facts->bytes != 0 && facts->all_hosts != 0) {
+    if (facts->bytes != 0 && has_window(facts)) {
         choose_in_order(facts, pace, reason);
+        if (facts->is_adaptive) {
+            *reason = pace->piece > 0 ? "switches choose the routes: some messages at a time, each "
+                                        "in pieces, one at a time, so that no adapter sends more "
+                                        "than a piece of one in a row"
+                                      : "switches choose the routes: few whole messages at a time";
+        }
     } else if (facts->bytes == 0) {
         pace->window = facts->window;
         pace->piece = has_pieces(facts) ? posted_piece(facts, PIECE) : 0;
