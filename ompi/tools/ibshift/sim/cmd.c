@@ -194,8 +194,8 @@ static void choose_pace(struct sim_command *c)
         .post = 2.0 * c->overhead, /* and the completion of the piece before */
         .ranks = c->job.placement->ranks,
         .on_host = c->job.placement->slots,
-        .all_hosts =
-            c->fabric.is_adaptive ? 0 : c->job.fabric->host_count, /* nobody knows the routes */
+        .all_hosts = c->job.fabric->host_count,
+        .is_adaptive = c->fabric.is_adaptive,
         .ring = ibshift_shape_ring(c->job.fabric),
         .share = (uint32_t)(1000 * c->found.share),
         .burst = c->knows_burst ? c->fabric.burst * (uint64_t)c->fabric.mtu : 0,
@@ -302,25 +302,6 @@ static int set_params(struct sim_command *c, struct sim_job_params *params)
     return take_pace(c, params);
 }
 
-/* The least time that any order needs: the busiest link's. Of an all-to-all it is known before, of
- * a plan or unequal messages it shows. */
-static int find_ideal(struct sim_command *c)
-{
-    const struct ibshift_placement *p = c->job.placement;
-    double bound;
-    uint32_t link;
-
-    c->ideal = sim_job_bound(&c->run, &c->busiest);
-    if (c->plan != NULL || c->unequal != NULL) {
-        return CLI_OK;
-    }
-    if (ibshift_alltoall_bound(p->paths, p->ranks, p->member_of, &bound, &link) != 0) {
-        return cli_error(c->args.command, "no memory");
-    }
-    c->ideal = (uint64_t)(bound * (double)c->unit);
-    return CLI_OK;
-}
-
 /* The simulated fabric follows the tables without looking, so that every route must exist. */
 static int check_others(struct sim_command *c, uint32_t count)
 {
@@ -388,7 +369,7 @@ static int run(struct sim_command *c)
     if (status == CLI_OK) {
         sim_job_run(&c->run);
         sim_progress_clear(c);
-        status = find_ideal(c);
+        status = sim_ideal_find(c);
     }
     if (status == CLI_OK && c->run.status != 0) {
         status = CLI_FAILED;

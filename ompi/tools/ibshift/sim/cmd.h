@@ -19,10 +19,10 @@ struct sim_command {
     struct sim_fabric_options fabric;
     struct sim_net_options net; /* but for what comes in units */
     double packets, size, eager, seed, until;
-    double jitter, skew, control;       /* in times of a message */
-    double rare, rare_length;           /* share of messages, times of a message */
-    uint32_t flight, routing, overhead; /* ns */
-    uint32_t window;                    /* 0: as a job has it */
+    double jitter, skew, control;                 /* in times of a message */
+    double rare, rare_length;                     /* share of messages, times of a message */
+    uint32_t flight, routing, overhead, lag, gap; /* ns */
+    uint32_t window;                              /* 0: as a job has it */
     uint32_t jobs, job_hosts;
     double fragment, fragment_deviation; /* hosts */
     double warm, span;                   /* us */
@@ -49,8 +49,9 @@ struct sim_command {
     uint32_t busiest; /* link that sets it */
 };
 
-/* By enum sim_arbiter and enum sim_pattern; end with NULL. */
-extern const char *const sim_arbiter_names[], *const sim_pattern_names[];
+/* By enum sim_arbiter, sim_chooser and sim_pattern; end with NULL. */
+extern const char *const sim_arbiter_names[], *const sim_chooser_names[],
+                                                  *const sim_pattern_names[];
 
 /* Options of all ways to simulate; argc and argv as in main(). CLI_OK with args.helped, or not. */
 int sim_options_parse(struct sim_command *c, int argc, char **argv);
@@ -66,6 +67,9 @@ int sim_lanes_take(struct sim_command *c);
 int sim_peer_check(const struct sim_command *c);
 /* Sets what runs, on which hosts, and its title; CLI_OK or CLI_USAGE. */
 int sim_choose(struct sim_command *c);
+
+/* Sets ideal and busiest, after the run; CLI_OK or CLI_USAGE. */
+int sim_ideal_find(struct sim_command *c);
 
 /* `--traffic`: the whole of it. CLI_OK or CLI_USAGE. */
 int sim_traffic_curve(struct sim_command *c);

@@ -14,6 +14,7 @@ enum {
 };
 
 const char *const sim_arbiter_names[] = {"rr", "islip", "fifo", NULL};
+const char *const sim_chooser_names[] = {"queues", "credits", "chance", NULL};
 const char *const sim_pattern_names[] = {"random", "shift", "reversal", "transpose", NULL};
 
 /* What the options below are read into. */
@@ -87,6 +88,20 @@ static const struct cli_option options[] = {
     {"--adaptive-messages", 0, CLI_FLAG, NULL,
      "the same, but once per message: its packets all take one route",
      .where = &given.fabric.keeps_ways},
+    {"--adaptive-by", 0, CLI_CHOICE, "NAME",
+     "--adaptive: queues (fewest packets that wait), credits (most room behind the cable) or "
+     "chance "
+     "(default: queues)",
+     .where = &given.fabric.chooser, .words = sim_chooser_names},
+    {"--adaptive-lag", 0, CLI_WHOLE, "NS",
+     "--adaptive: a switch hears of its outputs so often (default: 0, always)", .where = &given.lag,
+     .low = 0, .high = 1e9},
+    {"--adaptive-gap", 0, CLI_WHOLE, "NS",
+     "--adaptive: a pair's packets keep their way until so long none has come (default: 0)",
+     .where = &given.gap, .low = 0, .high = 1e9},
+    {"--adaptive-above", 0, CLI_FLAG, NULL,
+     "--adaptive: above the leaves alone; what comes from a host goes by the tables",
+     .where = &given.fabric.is_above_leaves},
     {"--torus-lanes", 0, CLI_FLAG, NULL, "two virtual lanes that keep a torus free of deadlock",
      .where = &given.torus_lanes},
     {"--sl", 0, CLI_TEXT, "FILE",
@@ -238,11 +253,14 @@ static bool is_for_tables(const char *order)
 static int take_adaptive(struct sim_command *c)
 {
     bool is_ordered = c->schedule || is_for_tables(c->order);
-    bool is_left = c->as != NULL || c->plan != NULL || c->pattern >= 0;
+    bool has_more =
+        c->fabric.chooser != SIM_BY_QUEUES || c->lag > 0 || c->gap > 0 || c->fabric.is_above_leaves;
 
     c->fabric.is_adaptive |= c->fabric.keeps_ways;
     if (!c->fabric.is_adaptive) {
-        return CLI_OK;
+        return has_more ? cli_error(c->args.command,
+                                    "--adaptive-by, -lag, -gap and -above go with --adaptive")
+                        : CLI_OK;
     }
     if (c->torus_lanes) {
         return cli_error(c->args.command,
@@ -251,18 +269,11 @@ static int take_adaptive(struct sim_command *c)
     }
     if (is_ordered && c->as == NULL) { /* --as takes no order */
         fprintf(stderr,
-                "ibshift sim: adaptive switches do not follow the tables that %s was made "
-                "for: %s\n",
-                c->schedule ? "--schedule" : "--order",
-                is_left ? "it is kept all the same" : "everything at once in rank order");
+                "ibshift sim: adaptive switches do not follow the tables that %s was made for\n",
+                c->schedule ? "--schedule" : "--order");
     }
-    if (is_ordered && !is_left) { /* a narrow pace, or clk, is for stages that share no cable */
-        c->pace = NULL;
-        c->window = 0;
-    }
-    if (!is_left) {
-        c->order = c->order == NULL || is_ordered ? "rank" : c->order;
-        c->schedule = false;
+    if (c->order == NULL && !c->schedule && c->as == NULL && c->plan == NULL && c->pattern < 0) {
+        c->order = "routing"; /* host by host, as a job goes: nothing is to be searched */
     }
     return CLI_OK;
 }
@@ -294,6 +305,9 @@ int sim_options_parse(struct sim_command *c, int argc, char **argv)
     }
     c->fabric.flight = c->flight * 1000ull;
     c->fabric.routing = c->routing * 1000ull;
+    c->fabric.lag = c->lag * 1000ull;
+    c->fabric.gap = c->gap * 1000ull;
+    c->fabric.seed = (uint64_t)c->seed;
     c->net.overhead = c->overhead * 1000ull;
     c->net.seed = (uint64_t)c->seed;
     status = take_size(c);

@@ -38,6 +38,13 @@ enum sim_arbiter {
     SIM_FIFO,
 };
 
+/* What an adaptive switch chooses an output by. */
+enum sim_chooser {
+    SIM_BY_QUEUES,  /* fewest packets that wait for it in the switch */
+    SIM_BY_CREDITS, /* most room in the buffer behind its cable */
+    SIM_BY_CHANCE,
+};
+
 struct sim_fabric_options {
     uint32_t mtu;    /* bytes of a full packet on the wire, headers and all */
     uint32_t buffer; /* bytes of an input port, shared equally by its lanes */
@@ -46,10 +53,15 @@ struct sim_fabric_options {
     uint32_t burst;  /* packets of one message that a host sends before the next one's; 0: 1 */
     enum sim_arbiter arbiter;
     /* A packet may leave through any port that is on a shortest way to its host's switch, and takes
-     * the one behind which fewest wait; else as the forwarding tables say. */
+     * the one that the chooser says; else as the forwarding tables say. What follows is of that. */
     bool is_adaptive;
-    bool keeps_ways;  /* adaptive: all packets of a message take the way that its first one took */
-    uint64_t flight;  /* ps on a cable */
+    enum sim_chooser chooser;
+    bool keeps_ways;      /* all packets of a message take the way that its first one took */
+    bool is_above_leaves; /* what comes from a host goes as the tables say */
+    uint64_t lag;         /* ps: a switch hears of its outputs so often */
+    uint64_t gap;    /* ps: a pair's packet takes the way of the one before, if that was less ago */
+    uint64_t seed;   /* of chance */
+    uint64_t flight; /* ps on a cable */
     uint64_t routing; /* ps in a switch */
     uint32_t rate;    /* data rate of all cables in Mb/s; 0: that of each cable's own speed */
     /* The VL that a switch sends packets to a LID on, [switch * lft_stride + lid], instead of the
@@ -153,21 +165,23 @@ struct sim_queue_ends {
 
 /* A port: the cable out of it, and the buffer behind the cable into it. */
 struct sim_port {
-    uint32_t peer;     /* SIM_NONE: no cable */
-    uint32_t sw;       /* its switch, or SIM_NO_SWITCH */
-    uint32_t first;    /* first port of its node */
-    uint8_t number;    /* port - first */
-    uint8_t ports;     /* of its node */
-    uint8_t rate;      /* class */
-    uint8_t is_busy;   /* a packet is leaving */
-    uint8_t to_switch; /* what the cable leads to */
-    uint8_t reads;     /* packets that leave the buffer now */
-    uint8_t turn;      /* the input that is next for this output */
-    uint8_t lane_turn; /* the VL that is next */
-    uint8_t read_turn; /* the output that is next for this input */
-    uint32_t waiting;  /* packets for this output */
-    uint64_t queues;   /* the first of its input's, in sim_fabric.queues */
-    uint64_t busy[2];  /* ps: the job's packets, others */
+    uint32_t peer;        /* SIM_NONE: no cable */
+    uint32_t sw;          /* its switch, or SIM_NO_SWITCH */
+    uint32_t first;       /* first port of its node */
+    uint8_t number;       /* port - first */
+    uint8_t ports;        /* of its node */
+    uint8_t rate;         /* class */
+    uint8_t is_busy;      /* a packet is leaving */
+    uint8_t to_switch;    /* what the cable leads to */
+    uint8_t reads;        /* packets that leave the buffer now */
+    uint8_t turn;         /* the input that is next for this output */
+    uint8_t lane_turn;    /* the VL that is next */
+    uint8_t read_turn;    /* the output that is next for this input */
+    uint32_t waiting;     /* packets for this output */
+    uint32_t heard;       /* adaptive: what speaks against this output, as the switch last heard, */
+    uint64_t heard_until; /* and when it hears again */
+    uint64_t queues;      /* the first of its input's, in sim_fabric.queues */
+    uint64_t busy[2];     /* ps: the job's packets, others */
 };
 
 struct sim_rate {
@@ -183,9 +197,15 @@ struct sim_active {          /* a message that has packets to send */
     uint64_t coming;   /* bytes that have not arrived: packets may overtake each other */
     uint64_t early;    /* bytes to go until the early mark; 0: none */
     uint64_t gap, due; /* ps */
+    uint32_t from;     /* host */
     uint16_t lid;
     uint8_t sl;
     bool is_other, is_serial;
+};
+
+struct sim_recent {
+    uint64_t until; /* a packet that comes before then takes the same way */
+    uint8_t out;
 };
 
 struct sim_fabric_stats {
@@ -213,6 +233,8 @@ struct sim_fabric {
     uint16_t *steps;  /* [switch * switches + that of a host]; NULL: ways are not kept */
     uint8_t *way;     /* [flow * way_length + steps to go] outputs, or SIM_NO_WAY */
     uint32_t way_length;
+    struct sim_recent *recent; /* by pair of hosts and switch; NULL: no way is kept for a time */
+    uint64_t random;
     uint64_t *full;                /* [switch * words] inputs that may not start another packet */
     struct sim_queue_ends *queues; /* see sim_queue_of() */
     struct sim_packet *packets;
@@ -244,6 +266,19 @@ void sim_host_event(struct sim_fabric *f, int kind, const struct sim_event *even
 
 /* Fills f->nearer, and f->steps where ways are kept. 0 or -E2BIG. */
 int sim_adaptive_open(struct sim_fabric *f);
+/* The number of the output that the packet at a switch's port takes; fixed: the table's. */
+unsigned sim_adaptive_out(struct sim_fabric *f, const struct sim_port *in,
+                          const struct sim_packet *p, unsigned fixed);
+
+static inline void sim_bit_set(uint64_t *mask, unsigned bit)
+{
+    mask[bit / 64] |= 1ull << bit % 64;
+}
+
+static inline bool sim_bit_is_set(const uint64_t *mask, unsigned bit)
+{
+    return (mask[bit / 64] >> bit % 64 & 1) != 0;
+}
 
 static inline uint64_t sim_bytes_time(const struct sim_rate *rate, uint64_t bytes)
 {

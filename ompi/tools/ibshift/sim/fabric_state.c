@@ -174,9 +174,9 @@ void sim_fabric_free(struct sim_fabric *f)
     if (f == NULL) {
         return;
     }
-    void *const all[] = {f->ports, f->credit,  f->wanted, f->wants,  f->full,  f->nearer,
-                         f->steps, f->way,     f->ring,   f->woken,  f->row,   f->slot,
-                         f->bins,  f->packets, f->flows,  f->queues, (void *)f};
+    void *const all[] = {f->ports, f->credit,  f->wanted, f->wants,  f->full,   f->nearer,
+                         f->steps, f->way,     f->ring,   f->woken,  f->row,    f->slot,
+                         f->bins,  f->packets, f->flows,  f->queues, f->recent, (void *)f};
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         free(all[i]);

@@ -207,6 +207,7 @@ void sim_fabric_send(struct sim_fabric *f, const struct sim_flow *flow)
                                   .early = flow->early,
                                   .gap = flow->gap,
                                   .due = f->queue->now,
+                                  .from = flow->from,
                                   .lid = flow->lid,
                                   .sl = flow->sl,
                                   .is_other = flow->is_other,

@@ -2,21 +2,9 @@
  */
 #include "sim/fabric.h"
 
-#include <errno.h>
-
-static void set_bit(uint64_t *mask, unsigned bit)
-{
-    mask[bit / 64] |= 1ull << bit % 64;
-}
-
 static void clear_bit(uint64_t *mask, unsigned bit)
 {
     mask[bit / 64] &= ~(1ull << bit % 64);
-}
-
-static bool has_bit(const uint64_t *mask, unsigned bit)
-{
-    return (mask[bit / 64] >> bit % 64 & 1) != 0;
 }
 
 /* The first bit of one mask that the other has not, from `from` on and then around; -1: none. */
@@ -46,8 +34,8 @@ static uint64_t *wanted_by(const struct sim_fabric *f, uint32_t out, unsigned la
 
 static void want(struct sim_fabric *f, const struct sim_port *in, uint32_t out, unsigned lane)
 {
-    set_bit(wanted_by(f, out, lane), in->number);
-    set_bit(&f->wants[(in->first + in->number) * (size_t)f->words], f->ports[out].number);
+    sim_bit_set(wanted_by(f, out, lane), in->number);
+    sim_bit_set(&f->wants[(in->first + in->number) * (size_t)f->words], f->ports[out].number);
 }
 
 /* The input has nothing to offer to the output on this VL; on another one it may have. */
@@ -57,7 +45,7 @@ static void unwant(struct sim_fabric *f, const struct sim_port *in, uint32_t out
 
     clear_bit(wanted_by(f, out, lane), in->number);
     for (unsigned i = 0; i < f->options.lanes && f->options.lanes > 1; i++) {
-        is_wanted = is_wanted || has_bit(wanted_by(f, out, i), in->number);
+        is_wanted = is_wanted || sim_bit_is_set(wanted_by(f, out, i), in->number);
     }
     if (!is_wanted) {
         clear_bit(&f->wants[(in->first + in->number) * (size_t)f->words], f->ports[out].number);
@@ -94,7 +82,7 @@ static void forward(struct sim_fabric *f, uint32_t out, uint32_t input, unsigned
     uint32_t bytes = f->packets[packet].bytes, lane_in = f->packets[packet].lane_in;
 
     if (++in->reads == f->options.reads) {
-        set_bit(&f->full[(size_t)in->sw * f->words], in->number);
+        sim_bit_set(&f->full[(size_t)in->sw * f->words], in->number);
     }
     port->turn = (uint8_t)(in->number + 1);
     port->lane_turn = (uint8_t)(lane + 1);
@@ -240,146 +228,12 @@ static uint8_t lane_of(const struct sim_fabric *f, const struct sim_port *in,
                : (uint8_t)(p->sl % f->options.lanes);
 }
 
-/* Switches that choose among the shortest ways, by what waits for their outputs: for each packet
- * anew, or once for a message. */
-
-/* 1 GiB: 11,585 switches of at most 64 ports. */
-enum { MASKS_MOST = 1 << 27 };
-
-/* The switch behind a port of a switch, or SIM_NO_SWITCH. */
-static uint32_t switch_behind(const struct ibshift_fabric *g, uint32_t port)
-{
-    uint32_t node = ibshift_port_neighbour(g, port);
-
-    return node != IBSHIFT_NO_NODE && ibshift_node_is_switch(g, node) ? g->nodes[node].switch_index
-                                                                      : SIM_NO_SWITCH;
-}
-
-static void keep_steps(struct sim_fabric *f, uint32_t to, const uint32_t *steps)
-{
-    size_t switches = f->graph->switch_count;
-
-    for (uint32_t s = 0; f->steps != NULL && s < switches; s++) {
-        f->steps[s * switches + to] = (uint16_t)steps[s];
-        if (steps[s] != UINT32_MAX && steps[s] >= f->way_length) {
-            f->way_length = steps[s] + 1;
-        }
-    }
-}
-
-/* Steps of each switch to `to`; breadth first. */
-static void measure(const struct ibshift_fabric *g, uint32_t to, uint32_t *steps, uint32_t *row)
-{
-    uint32_t count = 1;
-
-    memset(steps, 0xff, g->switch_count * sizeof(*steps));
-    steps[to] = 0;
-    row[0] = to;
-    for (uint32_t at = 0; at < count; at++) {
-        const struct ibshift_node *node = &g->nodes[g->switches[row[at]]];
-
-        for (uint32_t i = 0; i < node->port_count; i++) {
-            uint32_t next = switch_behind(g, node->first_port + i);
-
-            if (next != SIM_NO_SWITCH && steps[next] == UINT32_MAX) {
-                steps[next] = steps[row[at]] + 1;
-                row[count++] = next;
-            }
-        }
-    }
-}
-
-/* The outputs of a switch that are on a shortest way to `to`. */
-static void mark_nearer(const struct sim_fabric *f, size_t s, uint32_t to, const uint32_t *steps)
-{
-    const struct ibshift_node *node = &f->graph->nodes[f->graph->switches[s]];
-    uint64_t *mask = &f->nearer[(s * f->graph->switch_count + to) * (size_t)f->words];
-
-    for (uint32_t i = 0; i < node->port_count; i++) {
-        uint32_t next = switch_behind(f->graph, node->first_port + i);
-
-        if (next != SIM_NO_SWITCH && steps[next] < steps[s]) {
-            set_bit(mask, i);
-        }
-    }
-}
-
-int sim_adaptive_open(struct sim_fabric *f)
-{
-    size_t switches = f->graph->switch_count;
-    uint32_t *steps, *row;
-
-    if (switches * switches * (size_t)f->words > MASKS_MOST) {
-        return -E2BIG;
-    }
-    steps = sim_zeroed(switches, sizeof(*steps));
-    row = sim_zeroed(switches, sizeof(*row));
-    f->nearer = sim_zeroed(switches * switches * (size_t)f->words, sizeof(*f->nearer));
-    f->steps = f->options.keeps_ways ? sim_zeroed(switches * switches, sizeof(*f->steps)) : NULL;
-    for (uint32_t to = 0; to < switches; to++) {
-        measure(f->graph, to, steps, row);
-        keep_steps(f, to, steps);
-        for (size_t s = 0; s < switches; s++) {
-            mark_nearer(f, s, to, steps);
-        }
-    }
-    free(steps);
-    free(row);
-    return 0;
-}
-
-/* Ties go round, so that packets that come at once do not all take the same way. */
-static unsigned least_waiting(const struct sim_fabric *f, const struct sim_port *in,
-                              const uint64_t *mask, unsigned fixed)
-{
-    unsigned best = fixed;
-    uint32_t least = UINT32_MAX;
-
-    for (unsigned i = 0; i < in->ports; i++) {
-        unsigned number = (unsigned)((f->stats.hops + i) % in->ports);
-        const struct sim_port *out = &f->ports[in->first + number];
-
-        if (has_bit(mask, number) && out->waiting + out->is_busy < least) {
-            least = out->waiting + out->is_busy;
-            best = number;
-        }
-    }
-    return best;
-}
-
-/* Each step brings it nearer, so a message passes at most one switch at each distance. */
-static unsigned adaptive_out(const struct sim_fabric *f, const struct sim_port *in,
-                             const struct sim_packet *p, unsigned fixed)
-{
-    uint32_t host = f->graph->lid_port[p->lid];
-    uint32_t to = f->ports[f->graph->ports[host].peer].sw;
-    uint8_t *kept = NULL;
-    unsigned out;
-    size_t at;
-
-    if (to == in->sw || to == SIM_NO_SWITCH) {
-        return fixed;
-    }
-    at = (size_t)in->sw * f->graph->switch_count + to;
-    if (f->steps != NULL) {
-        kept = &f->way[(size_t)p->flow * f->way_length + f->steps[at]];
-        if (*kept != SIM_NO_WAY) {
-            return *kept;
-        }
-    }
-    out = least_waiting(f, in, &f->nearer[at * f->words], fixed);
-    if (kept != NULL) {
-        *kept = (uint8_t)out;
-    }
-    return out;
-}
-
 static void head_arrives(struct sim_fabric *f, uint32_t packet, uint32_t port, bool is_ready)
 {
     struct sim_packet *p = &f->packets[packet];
     struct sim_port *in = &f->ports[port];
     unsigned fixed = ibshift_lft_get(f->graph, in->sw, p->lid) - 1u;
-    unsigned number = f->nearer != NULL ? adaptive_out(f, in, p, fixed) : fixed;
+    unsigned number = f->nearer != NULL ? sim_adaptive_out(f, in, p, fixed) : fixed;
     uint32_t out = in->first + number;
     unsigned from = f->ports[in->peer].rate, to = f->ports[out].rate;
     struct sim_queue_ends *ends;
