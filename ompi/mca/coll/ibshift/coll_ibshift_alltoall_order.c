@@ -32,11 +32,11 @@ struct ibshift_fabric_file ibshift_fabric_file;
 static _Atomic(_Atomic(uint8_t) *) paths;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers the making of paths */
 
-/* The administrator's file says to nobody that it is of no use: all jobs would have to hear it. */
+/* A table of stages that was asked for is made of forwarding tables. */
 static void say_adaptive(const char *path)
 {
-    if (IBSHIFT_ORDER_RANK != ibshift_fabric_file.wish &&
-        ('\0' != ibshift_params.fabric[0] || ibshift_params.explain)) {
+    if (NULL != ibshift_fabric_file.fabric && ibshift_fabric_is_adaptive() &&
+        IBSHIFT_ORDER_SCHEDULE == ibshift_fabric_file.wish) {
         ibshift_help_once_a_job("adaptive-fabric", path);
     }
 }
@@ -58,9 +58,8 @@ void ibshift_fabric_file_open(const struct ibshift_verbs *verbs)
         ibshift_help_once_a_job("old-fabric", err.text);
     } else if (0 != rc) {
         ibshift_help_once_a_job("bad-fabric", err.text);
-    } else if (NULL != ibshift_fabric_file.fabric && ibshift_fabric_file.fabric->is_adaptive) {
+    } else {
         say_adaptive(path);
-        ibshift_fabric_file_free(&ibshift_fabric_file);
     }
 }
 
@@ -132,7 +131,9 @@ static int find_places(const mca_coll_ibshift_module_t *module, struct ibshift_c
     rc = ibshift_fabric_file_hosts(&ibshift_fabric_file, module->peers, module->size,
                                    order->host_of, err);
     members = members_of(module);
-    rc = 0 == rc ? ibshift_found_first(&members, IBSHIFT_ORDER_AUTO == ibshift_fabric_file.wish,
+    rc = 0 == rc ? ibshift_found_first(&members,
+                                       IBSHIFT_ORDER_AUTO == ibshift_fabric_file.wish &&
+                                           !ibshift_fabric_is_adaptive(),
                                        &order->located, &order->kind, err)
                  : rc;
     return 0 == rc ? ibshift_rank_map_make(&members, &order->map, err) : rc;
@@ -147,7 +148,7 @@ static int locate(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
     int rc = find_places(module, order, &err);
 
     order->may_deadlock = 0 == rc && ibshift_fabric_file.fabric->has_loop &&
-                          NULL == ibshift_fabric_file.fabric->sl &&
+                          !ibshift_fabric_is_adaptive() && NULL == ibshift_fabric_file.fabric->sl &&
                           ibshift_params.service_level < 0;
     if (0 == rc) {
         order->order = &order->located;
@@ -244,13 +245,13 @@ static int search_together(mca_coll_ibshift_module_t *module, struct ompi_commun
 }
 
 /* Counts the call; the same on all ranks. A nonblocking one must not wait for others, and a
- * persistent one runs often. */
+ * persistent one runs often. Where switches choose the routes, none of a table would be kept. */
 static bool does_search_pay(const mca_coll_ibshift_module_t *module,
                             struct ibshift_comm_order *order, const struct ibshift_job *job,
                             enum ibshift_form form)
 {
     order->moved += ibshift_job_is_any_size(job) ? UNKNOWN_BYTES : job->bytes;
-    return IBSHIFT_NONBLOCKING != form &&
+    return IBSHIFT_NONBLOCKING != form && !ibshift_fabric_is_adaptive() &&
            (IBSHIFT_PERSISTENT == form || IBSHIFT_ORDER_AUTO != ibshift_fabric_file.wish ||
             order->moved >= (uint64_t)SEARCH_BYTES * module->size);
 }
@@ -309,7 +310,8 @@ const char *ibshift_comm_order_words(const mca_coll_ibshift_module_t *module,
     if (IBSHIFT_ORDER_FILE == ibshift_fabric_file.wish) {
         return "in the order of coll_ibshift_order";
     }
-    return IBSHIFT_ARRANGE_RANK == module->order.kind      ? "in rank order"
+    return ibshift_fabric_is_adaptive()                    ? "host by host along the fabric"
+           : IBSHIFT_ARRANGE_RANK == module->order.kind    ? "in rank order"
            : IBSHIFT_ARRANGE_KEEPERS == module->order.kind ? "in routing order with place keepers"
                                                            : "in routing order";
 }

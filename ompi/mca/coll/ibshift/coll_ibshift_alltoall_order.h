@@ -32,6 +32,14 @@ extern struct ibshift_fabric_file ibshift_fabric_file;
 void ibshift_fabric_file_open(const struct ibshift_verbs *verbs); /* NULL: there is no adapter */
 void ibshift_fabric_file_close(void);
 
+/* Whether switches choose the routes themselves: the file's word, unless the user knows better. */
+static inline bool ibshift_fabric_is_adaptive(void)
+{
+    return ibshift_params.adaptive >= 0
+               ? ibshift_params.adaptive > 0
+               : NULL != ibshift_fabric_file.fabric && ibshift_fabric_file.fabric->is_adaptive;
+}
+
 /* What the net asks (net/verbs/verbs.h). Which LID of a process's port data goes to, as what is
  * added to its LID; and the service level of a pair in the file, -1: it has none. */
 unsigned ibshift_fabric_path(void *context, uint32_t peer);

@@ -231,6 +231,23 @@ static uint32_t all_hosts(const mca_coll_ibshift_module_t *module)
     return ibshift_comm_order_is_agreed(module) ? ibshift_fabric_file.fabric->host_count : 0;
 }
 
+/* As all ranks see it. */
+static bool is_adaptive(const mca_coll_ibshift_module_t *module)
+{
+    return ibshift_params.adaptive > 0 || (0 != all_hosts(module) && ibshift_fabric_is_adaptive());
+}
+
+/* Of the fullest host. */
+static uint32_t ranks_on_host(const mca_coll_ibshift_module_t *module)
+{
+    const struct ibshift_crowd *crowd = &module->choices.crowd;
+    uint32_t host;
+
+    return 0 == module->order.located.slots && is_adaptive(module)
+               ? ibshift_crowd_most(crowd->host_of, module->size, crowd->hosts, &host)
+               : module->order.located.slots;
+}
+
 /* Short ones need a narrower window along the fabric alone, if all of a window are many bytes. */
 static bool needs_no_pace(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
 {
@@ -242,7 +259,7 @@ static bool needs_no_pace(const mca_coll_ibshift_module_t *module, const struct 
     }
     return job->bytes <= ibshift_params.eager_limit &&
            (!pacing.is_auto || job->bytes * (uint32_t)ibshift_params.window <= IBSHIFT_PACE_BYTES ||
-            0 == all_hosts(module));
+            (0 == all_hosts(module) && !is_adaptive(module)));
 }
 
 /* How rows whose steps are free send, and what was looked at. A table of stages has the hosts of the order that was found first.
@@ -262,7 +279,8 @@ static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_
         .bytes = ibshift_job_is_any_size(job) ? 0 : job->bytes,
         .eager = ibshift_params.eager_limit,
         .ranks = module->size,
-        .on_host = module->order.located.slots,
+        .on_host = ranks_on_host(module),
+        .is_adaptive = is_adaptive(module),
         .share = module->order.share,
         .burst = ibshift_params.burst,
         .window = (uint32_t)ibshift_params.window,

@@ -122,7 +122,8 @@ static bool copy_types(struct ibshift_kept_tape *kept, const struct ibshift_raw 
 static bool has_order(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
 {
     return 0 == ibshift_fabric_file.identity ||
-           (IBSHIFT_ALLTOALL != job->collective && IBSHIFT_ORDER_UNKNOWN != module->order.state);
+           ((IBSHIFT_ALLTOALL != job->collective || ibshift_fabric_is_adaptive()) &&
+            IBSHIFT_ORDER_UNKNOWN != module->order.state);
 }
 
 static bool has_few_counts(const struct ibshift_side *side)

@@ -302,7 +302,7 @@ static void report(const struct publish *p)
         printf("changed: %s\n", p->changed);
     }
     if (f->is_adaptive) {
-        printf("marked as routed adaptively: jobs keep rank order\n");
+        printf("marked as routed adaptively: jobs go host by host\n");
     }
 }
 
@@ -364,7 +364,7 @@ int cmd_fabric_publish(int argc, char **argv)
          "jobs call the file old so many seconds after it was written (default: never)",
          .where = &p.valid, .low = 60, .high = YEAR},
         {"--adaptive", 0, CLI_FLAG, NULL,
-         "the fabric routes adaptively: jobs keep rank order, and say why",
+         "the fabric routes adaptively: jobs go host by host, and make no order of its tables",
          .where = &p.is_adaptive},
         {"--check", 0, CLI_FLAG, NULL,
          "write nothing, compare the file with the fabric; exit code 1 where they differ",

@@ -67,7 +67,8 @@ static uint64_t identify(const struct ibshift_fabric_file *file, bool prevents_l
     const struct ibshift_fabric *fabric = file->fabric;
     uint64_t sum = add(add(add(IBSHIFT_DIGEST, fabric->guid_sum), fabric->tables_sum), file->wish);
 
-    sum = add(sum, (fabric->has_loop ? 2 : 0) + (fabric->sl != NULL));
+    sum =
+        add(sum, (fabric->is_adaptive ? 4 : 0) + (fabric->has_loop ? 2 : 0) + (fabric->sl != NULL));
     sum = add(sum, fabric->has_loop && fabric->sl == NULL && prevents_loop);
     for (uint32_t p = 0; p < fabric->port_count; p++) {
         const struct ibshift_port *port = &fabric->ports[p];
@@ -133,7 +134,7 @@ int ibshift_fabric_file_find(const struct ibshift_params *params,
         ibshift_fabric_file_free(file);
         return rc;
     }
-    if (!file->fabric->is_adaptive && file->wish != IBSHIFT_ORDER_RANK) {
+    if (file->wish != IBSHIFT_ORDER_RANK) {
         file->identity = identify(file, params->service_level >= 0);
     }
     file->ring = ibshift_shape_ring(file->fabric);

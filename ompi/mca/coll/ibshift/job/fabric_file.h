@@ -42,7 +42,7 @@ struct ibshift_subnet {
  * Reads the file that is named, or the administrator's, and the order. subnet NULL: there is no
  * adapter. Ranks whose service levels prevent a loop and such whose levels do not have different
  * files. path: where it was. 0, also when there is none; -ESTALE (of another subnet, or old) or
- * another negative errno, and file is empty. A fabric that routes adaptively has no identity.
+ * another negative errno, and file is empty.
  */
 int ibshift_fabric_file_find(const struct ibshift_params *params,
                              const struct ibshift_subnet *subnet, struct ibshift_fabric_file *file,

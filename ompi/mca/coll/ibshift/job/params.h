@@ -19,6 +19,7 @@ struct ibshift_params {
     int ports;
     int gid_index;
     int service_level;
+    int adaptive; /* 1 or 0; -1: what the fabric file says */
     bool adaptive_data;
     int traffic_class;
     int pkey;

@@ -111,6 +111,9 @@ enum { PARAM_COUNT = sizeof(table) / sizeof(table[0]) };
 
 /* What coll_ibshift_expert may hold. */
 static const struct ibshift_param expert_table[] = {
+    {EXPERT(INT, adaptive), .initial = -1, .min = -1, .max = 1, .all_ranks = true,
+     .help = "whether switches choose the routes: 1: they do; 0: not on the service level that is "
+             "used; -1: as the fabric file says"},
     {EXPERT(BOOL, adaptive_data), .max = 1,
      .help = "where switches route adaptively, 1 lets all data of a long message leave the static "
              "route; what ends it is sent separately afterwards"},
