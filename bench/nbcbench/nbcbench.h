@@ -133,9 +133,9 @@ struct result {
 /* 0, or -ENOMEM. */
 int measure(struct bench *b, struct result *result);
 
-/* plans.c. 0, or -errno after rank 0 has said what is wrong; plans_measure: a row for each plan of
+/* plans.c. CLI_OK, or CLI_USAGE after rank 0 has said what is wrong; plans_measure: a row for each plan of
  * the collective. */
-int plans_read(const char *path, int rank);
+int plans_read(const char *path);
 int plans_measure(struct bench *b, struct options *o, struct result *result);
 
 /* How results are written; NULL: not at all. */

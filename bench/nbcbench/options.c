@@ -1,15 +1,13 @@
 #include "nbcbench.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "options.h"
 
-static int own_rank;
 /* What the options below are read into. */
 static struct options given = {.tests = "all",
                                .repetitions = 50,
@@ -20,12 +18,9 @@ static struct options given = {.tests = "all",
                                .buffers = 1,
                                .label = ""};
 
-static int complain(const char *option, const char *value, const char *expected)
+static int expect(const char *option, const char *value, int rc, const char *expected)
 {
-    if (own_rank == 0) {
-        fprintf(stderr, "nbcbench: %s '%s': expected %s\n", option, value, expected);
-    }
-    return -EINVAL;
+    return rc == 0 ? CLI_OK : cli_error(NULL, "%s '%s': expected %s", option, value, expected);
 }
 
 static int parse_number(const char *text, long low, int *value)
@@ -50,13 +45,15 @@ static int parse_range(char *text, int *first, int *last)
                : -EINVAL;
 }
 
-static int parse_ranks(const char *text)
+static int take_ranks(void *where, const char *text)
 {
     char copy[64];
+    int rc = (size_t)snprintf(copy, sizeof(copy), "%s", text) < sizeof(copy)
+                 ? parse_range(copy, &given.ranks_min, &given.ranks_max)
+                 : -EINVAL;
 
-    return (size_t)snprintf(copy, sizeof(copy), "%s", text) < sizeof(copy)
-               ? parse_range(copy, &given.ranks_min, &given.ranks_max)
-               : -EINVAL;
+    (void)where;
+    return expect("--ranks", text, rc, "A-B, ranks, A at least 1");
 }
 
 /* "A,B-C,..." */
@@ -85,247 +82,172 @@ static int parse_sizes(const char *list)
     return 0;
 }
 
-static int parse_tests(const char *list)
+static int take_sizes(void *where, const char *list)
 {
+    (void)where;
+    return expect("--sizes", list, parse_sizes(list),
+                  "A or A-B,..., bytes, A at least 1, 64 sizes");
+}
+
+static int take_tests(void *where, const char *list)
+{
+    (void)where;
     given.tests = list;
     for (const char *p = list; *p != '\0' && strcmp(list, "all") != 0;) {
         size_t length = strcspn(p, ",");
 
         if (collective_find(p, length) == NULL) {
-            return -EINVAL;
+            return expect("--tests", list, -EINVAL,
+                          "MPI_Barrier, MPI_Bcast, ... (nbcbench -h; names as in MPI)");
         }
         p += length + (p[length] == ',');
     }
-    return 0;
+    return CLI_OK;
 }
 
-static int parse_root(const char *text)
+static int take_root(void *where, const char *text)
 {
+    (void)where;
     given.root = ROOT_ROTATES;
-    return strcmp(text, "rotate") == 0 ? 0 : parse_number(text, 0, &given.root);
+    return expect("--root", text,
+                  strcmp(text, "rotate") == 0 ? 0 : parse_number(text, 0, &given.root),
+                  "a rank, or rotate");
 }
 
-static int parse_tails(const char *list)
+static int take_tails(void *where, const char *list)
 {
     char copy[64], *rest = copy, *item;
 
+    (void)where;
     snprintf(copy, sizeof(copy), "%s", list);
     given.tail_count = 0;
     while ((item = strsep(&rest, ",")) != NULL) {
         long percent;
 
         if (given.tail_count == BENCH_TAILS || cli_parse_long(item, 1, 99, &percent) != 0) {
-            return -EINVAL;
+            return expect("--tail", list, -EINVAL,
+                          "percentiles from 1 to 99, comma-separated, at most 8");
         }
         given.tails[given.tail_count++] = (int)percent;
     }
-    return 0;
+    return CLI_OK;
 }
 
-static int parse_counter(const char *path)
+static int take_counter(void *where, const char *path)
 {
+    (void)where;
     given.counter = path;
-    return counter_check(path);
+    return expect("--counter", path, counter_check(path), "a file that holds one number");
 }
 
-static int parse_plans(const char *path)
+static int take_plans(void *where, const char *path)
 {
+    (void)where;
     given.plans = true;
-    return plans_read(path, own_rank);
+    return plans_read(path);
 }
 
 static const char *const formats[] = {"table", "osu", "imb", "csv", "json", NULL};
 static const char *const kinds[] = {"contiguous", "vector", "indexed", NULL};
 static const char *const starts[] = {"clock", "barrier", NULL};
 
-enum kind {
-    FLAG,  /* bool */
-    TEXT,  /* const char * */
-    COUNT, /* int: a whole number, at least `low` */
-    WORD,  /* int: which of the words */
-    PARSED,
-};
+static bool wants_version;
 
-static const struct row {
-    char letter;
-    const char *name, *value, *help;
-    enum kind kind;
-    void *where;
-    int low;
-    const char *const *words;
-    int (*parse)(const char *text);
-    const char *expected; /* NULL: what reads it has said it */
-} rows[] = {
-    {'t', "tests", "LIST", "collectives, comma-separated, as MPI_Alltoall,... (default: all)",
-     PARSED, .parse = parse_tests,
-     .expected = "MPI_Barrier, MPI_Bcast, ... (nbcbench -h; names as in MPI)"},
-    {'p', "ranks", "A-B",
-     "numbers of ranks, doubling from A to B (default: those that mpirun started)", PARSED,
-     .parse = parse_ranks, .expected = "A-B, ranks, A at least 1"},
-    {'s', "sizes", "LIST",
-     "bytes of a block: A, or A-B, doubling from A to B,... (default: 1-65536)", PARSED,
-     .parse = parse_sizes, .expected = "A or A-B,..., bytes, A at least 1, 64 sizes"},
-    {'r', "repetitions", "N", "samples, whose median is the result (default: 50)", COUNT,
-     .where = &given.repetitions, .low = 1},
-    {'w', "warmups", "N", "operations before the first sample (default: 5)", COUNT,
-     .where = &given.warmups, .low = 0},
-    {'n', "nonblocking", NULL, "the nonblocking operations as well, with computation", FLAG,
+static const struct cli_option rows[] = {
+    {"--tests", 't', CLI_TAKEN, "LIST",
+     "collectives, comma-separated, as MPI_Alltoall,... (default: all)", .take = take_tests},
+    {"--ranks", 'p', CLI_TAKEN, "A-B",
+     "numbers of ranks, doubling from A to B (default: those that mpirun started)",
+     .take = take_ranks},
+    {"--sizes", 's', CLI_TAKEN, "LIST",
+     "bytes of a block: A, or A-B, doubling from A to B,... (default: 1-65536)",
+     .take = take_sizes},
+    {"--repetitions", 'r', CLI_WHOLE, "N", "samples, whose median is the result (default: 50)",
+     .where = &given.repetitions, .low = 1, .high = INT_MAX},
+    {"--warmups", 'w', CLI_WHOLE, "N", "operations before the first sample (default: 5)",
+     .where = &given.warmups, .low = 0, .high = INT_MAX},
+    {"--nonblocking", 'n', CLI_FLAG, NULL, "the nonblocking operations as well, with computation",
      .where = &given.nonblocking},
-    {'c', "test-bytes", "N", "MPI_Test once per so many bytes of the block (default: 2048)", COUNT,
-     .where = &given.test_bytes, .low = 1},
-    {'P', "persistent", NULL, "persistent operations in place of the blocking ones", FLAG,
+    {"--test-bytes", 'c', CLI_WHOLE, "N",
+     "MPI_Test once per so many bytes of the block (default: 2048)", .where = &given.test_bytes,
+     .low = 1, .high = INT_MAX},
+    {"--persistent", 'P', CLI_FLAG, NULL, "persistent operations in place of the blocking ones",
      .where = &given.persistent},
-    {'I', "in-place", NULL, "MPI_IN_PLACE where the operation has it", FLAG,
+    {"--in-place", 'I', CLI_FLAG, NULL, "MPI_IN_PLACE where the operation has it",
      .where = &given.in_place},
-    {'R', "root", "N|rotate", "the root, or another one for each operation (default: 0)", PARSED,
-     .parse = parse_root, .expected = "a rank, or rotate"},
-    {'T', "type", "NAME", "byte, int, int64, float or double (default: byte; int in reductions)",
-     WORD, .where = &given.element, .words = element_names,
-     .expected = "byte, int, int64, float or double"},
-    {'D', "derived", "KIND", "one derived type per block: contiguous, vector or indexed", WORD,
-     .where = &given.derived, .words = kinds, .expected = "contiguous, vector or indexed"},
-    {'B', "buffers", "N", "pairs of buffers that are used in turn (default: 1)", COUNT,
-     .where = &given.buffers, .low = 1},
-    {'S', "sync", "HOW", "samples start by the clock, or after a barrier (default: clock)", WORD,
-     .where = &given.barrier, .words = starts, .expected = "clock or barrier"},
-    {'k', "counter", "FILE",
+    {"--root", 'R', CLI_TAKEN, "N|rotate",
+     "the root, or another one for each operation (default: 0)", .take = take_root},
+    {"--type", 'T', CLI_CHOICE, "NAME",
+     "byte, int, int64, float or double (default: byte; int in reductions)",
+     .where = &given.element, .words = element_names},
+    {"--derived", 'D', CLI_CHOICE, "KIND",
+     "one derived type per block: contiguous, vector or indexed", .where = &given.derived,
+     .words = kinds},
+    {"--buffers", 'B', CLI_WHOLE, "N", "pairs of buffers that are used in turn (default: 1)",
+     .where = &given.buffers, .low = 1, .high = INT_MAX},
+    {"--sync", 'S', CLI_CHOICE, "HOW",
+     "samples start by the clock, or after a barrier (default: clock)", .where = &given.barrier,
+     .words = starts},
+    {"--counter", 'k', CLI_TAKEN, "FILE",
      "column 'counted': by how much one operation increases the number in FILE (a port's "
      "hw_counters/sent_pkts)",
-     PARSED, .parse = parse_counter, .expected = "a file that holds one number"},
-    {'v', "verify", NULL, "check the data after each size", FLAG, .where = &given.verify},
-    {'F', "format", "NAME", "table, osu, imb, csv or json (default: table)", WORD,
-     .where = &given.format, .words = formats, .expected = "table, osu, imb, csv or json"},
-    {'f', "full", NULL, "minimum, mean and maximum over the ranks, confidence interval", FLAG,
+     .take = take_counter},
+    {"--verify", 'v', CLI_FLAG, NULL, "check the data after each size", .where = &given.verify},
+    {"--format", 'F', CLI_CHOICE, "NAME", "table, osu, imb, csv or json (default: table)",
+     .where = &given.format, .words = formats},
+    {"--full", 'f', CLI_FLAG, NULL, "minimum, mean and maximum over the ranks, confidence interval",
      .where = &given.full},
-    {'z', "tail", "LIST", "percentiles of the samples: 50,90,99", PARSED, .parse = parse_tails,
-     .expected = "percentiles from 1 to 99, comma-separated, at most 8"},
-    {'M', "metadata", NULL, "versions, machine, device, parameters and fabric file first", FLAG,
-     .where = &given.metadata},
-    {'o', "csv", "FILE", "write comma-separated values to FILE (-: stdout)", TEXT,
+    {"--tail", 'z', CLI_TAKEN, "LIST", "percentiles of the samples: 50,90,99", .take = take_tails},
+    {"--metadata", 'M', CLI_FLAG, NULL,
+     "versions, machine, device, parameters and fabric file first", .where = &given.metadata},
+    {"--csv", 'o', CLI_TEXT, "FILE", "write comma-separated values to FILE (-: stdout)",
      .where = &given.csv},
-    {'l', "label", "TEXT", "first column of the CSV", TEXT, .where = &given.label},
-    {'A', "plans", "FILE",
+    {"--label", 'l', CLI_TEXT, "TEXT", "first column of the CSV", .where = &given.label},
+    {"--plans", 'A', CLI_TAKEN, "FILE",
      "run each plan in FILE in turn, set through MPI_T; lines: MPI_CALL COLLECTIVE "
      "ALGORITHM|chosen RADIX SEGMENT",
-     PARSED, .parse = parse_plans},
-    {'h', "help", NULL, "this text", FLAG, .where = NULL},
-    {'V', "version", NULL, "which nbcbench this is", FLAG, .where = NULL},
+     .take = take_plans},
+    {"--version", 'V', CLI_FLAG, NULL, "which nbcbench this is", .where = &wants_version},
+    {.name = NULL},
 };
-
-enum { ROWS = sizeof(rows) / sizeof(rows[0]), HELP_COLUMN = 24 };
-
-static void print_help(void)
-{
-    char left[64];
-
-    puts("usage: mpirun -np P nbcbench [OPTION...]");
-    for (int i = 0; i < ROWS; i++) {
-        snprintf(left, sizeof(left), "  -%c, --%s %s", rows[i].letter, rows[i].name,
-                 rows[i].value != NULL ? rows[i].value : "");
-        cli_print_help(stdout, left, HELP_COLUMN, rows[i].help);
-    }
-}
-
-static int take(const struct row *row, const char *text)
-{
-    switch (row->kind) {
-    case FLAG:
-        *(bool *)row->where = true;
-        return 0;
-    case TEXT:
-        *(const char **)row->where = text;
-        return 0;
-    case COUNT:
-        return parse_number(text, row->low, row->where);
-    case WORD:
-        for (int i = 0; row->words[i] != NULL; i++) {
-            if (strcmp(text, row->words[i]) == 0) {
-                *(int *)row->where = i;
-                return 0;
-            }
-        }
-        return -EINVAL;
-    default:
-        return row->parse(text);
-    }
-}
-
-static int take_option(int letter, const char *text)
-{
-    const struct row *row = rows;
-    char name[] = {'-', (char)letter, '\0'};
-
-    while (row->letter != letter) {
-        row++;
-    }
-    if (take(row, text) == 0) {
-        return 0;
-    }
-    return row->kind == COUNT
-               ? complain(name, text,
-                          row->low > 0 ? "a whole number, at least 1" : "a whole number")
-           : row->expected != NULL ? complain(name, text, row->expected)
-                                   : -EINVAL;
-}
 
 static int check_together(const struct options *o, int ranks)
 {
     if (o->ranks_max > ranks) {
-        return complain("-p", "", "no more ranks than mpirun started");
+        return expect("--ranks", "", -EINVAL, "no more ranks than mpirun started");
     }
     if (o->root >= o->ranks_min) {
-        return complain("-R", "", "a rank of the smallest number of ranks");
+        return expect("--root", "", -EINVAL, "a rank of the smallest number of ranks");
     }
     if (o->root == ROOT_ROTATES && o->persistent) {
-        return complain("-R", "rotate", "a fixed root, which persistent operations have");
+        return expect("--root", "rotate", -EINVAL,
+                      "a fixed root, which persistent operations have");
     }
     if (o->csv != NULL && strcmp(o->csv, "-") == 0 && o->format != FORMAT_TABLE) {
-        return complain("-o", "-", "a file, where another format goes to the output");
+        return expect("--csv", "-", -EINVAL, "a file, where another format goes to the output");
     }
     return 0;
 }
 
 int options_parse(int argc, char **argv, int rank, struct options *options)
 {
-    struct option long_options[ROWS + 1] = {{NULL, 0, NULL, 0}};
-    char short_options[2 * ROWS + 1] = "";
-    int option, ranks;
+    struct cli_args args = {.usage = "(started by mpirun -np P)", .options = rows};
+    int ranks, status;
 
-    own_rank = rank;
+    cli_program = "nbcbench";
+    cli_is_mute = rank != 0;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     given.ranks_min = given.ranks_max = ranks;
     (void)parse_sizes("1-65536");
-    for (int i = 0; i < ROWS; i++) {
-        int takes = rows[i].kind == FLAG ? no_argument : required_argument;
-
-        long_options[i] = (struct option){rows[i].name, takes, NULL, rows[i].letter};
-        sprintf(short_options + strlen(short_options), "%c%s", rows[i].letter, takes ? ":" : "");
+    status = cli_parse(&args, argc, argv);
+    if (status == CLI_OK && !args.helped && wants_version && rank == 0) {
+        puts("ibshift " PACKAGE_VERSION);
     }
-    opterr = rank == 0;
-    while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
-        if (option == '?') { /* getopt said which */
-            if (rank == 0) {
-                fputs("nbcbench -h lists the options\n", stderr);
-            }
-            return -EINVAL;
-        }
-        if (option == 'h' || option == 'V') {
-            if (rank == 0 && option == 'h') {
-                print_help();
-            } else if (rank == 0) {
-                puts("ibshift " PACKAGE_VERSION);
-            }
-            return 1;
-        }
-        if (take_option(option, optarg) != 0) {
-            return -EINVAL;
-        }
-    }
-    if (optind < argc) {
-        return complain("argument", argv[optind], "options only (nbcbench -h)");
+    if (status != CLI_OK || args.helped || wants_version) {
+        return status != CLI_OK ? -EINVAL : 1;
     }
     given.argc = argc;
     given.argv = argv;
     *options = given;
-    return check_together(options, ranks);
+    return check_together(options, ranks) == CLI_OK ? 0 : -EINVAL;
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
+
 enum { NAME = 40, ONE_SEGMENT = 1 << 30 };
 
 struct forced {
@@ -38,7 +40,7 @@ static int add(const struct forced *plan)
     return 0;
 }
 
-int plans_read(const char *path, int rank)
+int plans_read(const char *path)
 {
     FILE *file = fopen(path, "r");
     struct forced plan;
@@ -53,12 +55,10 @@ int plans_read(const char *path, int rank)
     if (file != NULL) {
         fclose(file);
     }
-    if (rc != 0 && rank == 0) {
-        fprintf(stderr,
-                "nbcbench: %s:%d: %s; a line is MPI_CALL COLLECTIVE ALGORITHM RADIX SEGMENT\n",
-                path, line, strerror(-rc));
-    }
-    return rc;
+    return rc == 0
+               ? CLI_OK
+               : cli_error(NULL, "%s:%d: %s; a line is MPI_CALL COLLECTIVE ALGORITHM RADIX SEGMENT",
+                           path, line, strerror(-rc));
 }
 
 static void fail(const char *what, const char *name)

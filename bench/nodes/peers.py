@@ -12,7 +12,8 @@ from contenders import common  # noqa: E402
 
 NBCBENCH = os.path.join(TOP, "bench", "nbcbench")
 TOOL = os.path.join(TOP, "ompi", "tools", "ibshift")
-BORROWED = [os.path.join(TOOL, name) for name in ("json.c", "json.h", "output.c", "output.h")]  # what nbcbench has of the tool
+# What nbcbench has of the tool.
+BORROWED = [os.path.join(TOOL, name + end) for name in ("cli", "json", "options", "output") for end in (".c", ".h")]
 MPICH_PACKAGES = ["mpich", "libmpich-dev"]
 # Without an adapter, and nothing else than shared memory: what UCX finds by itself may be a network's loopback.
 UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any",

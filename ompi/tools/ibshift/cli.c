@@ -1,21 +1,34 @@
 #include "cli.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+const char *cli_program = "ibshift";
+bool cli_is_mute;
+
+void cli_say(const char *command, const char *format, va_list args)
+{
+    char text[8192];
+
+    vsnprintf(text, sizeof(text), format, args);
+    for (char *c = text; *c != '\0'; c++) {
+        *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
+    }
+    if (!cli_is_mute) {
+        fprintf(stderr, "%s%s%s: %s\n", cli_program, command != NULL ? " " : "",
+                command != NULL ? command : "", text);
+    }
+}
 
 int cli_error(const char *command, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    fprintf(stderr, command != NULL ? "ibshift %s: " : "ibshift: ", command);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    cli_say(command, format, args);
     va_end(args);
     return CLI_USAGE;
 }

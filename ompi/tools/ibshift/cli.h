@@ -2,6 +2,8 @@
 #ifndef IBSHIFT_CLI_H
 #define IBSHIFT_CLI_H
 
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,9 +23,14 @@ struct cli_command {
     const char *summary;
 };
 
-/* Prints "ibshift COMMAND: message" to stderr (command NULL: "ibshift: message"); returns CLI_USAGE
- * so that callers can return it. */
+/* Which program this is, "ibshift" where it does not say; and whether others of a job say what is wrong. */
+extern const char *cli_program;
+extern bool cli_is_mute;
+
+/* Prints "ibshift COMMAND: message" to stderr (command NULL: "ibshift: message"), one line whatever bytes it has; returns
+ * CLI_USAGE so that callers can return it. */
 int cli_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_say(const char *command, const char *format, va_list args);
 
 /* Ends the program with a status that is not CLI_OK, whose message has been printed. */
 static inline void cli_must(int status)

@@ -1,19 +1,29 @@
 #include "options.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define USAGE "usage: ibshift %s [OPTION...] %s"
+#define USAGE "usage: %s [OPTION...] %s"
 
 enum { OPTIONS_MOST = 64, HELP_COLUMN = 25 };
+
+static const char *name_of(const struct cli_args *args)
+{
+    static char name[64];
+
+    snprintf(name, sizeof(name), "%s%s%s", cli_program, args->command != NULL ? " " : "",
+             args->command != NULL ? args->command : "");
+    return name;
+}
 
 static void print_usage(const struct cli_args *args)
 {
     char left[64];
 
-    printf(USAGE "\n", args->command, args->usage);
+    printf(USAGE "\n", name_of(args), args->usage);
     if (args->summary != NULL) {
         cli_print_help(stdout, "", 0, args->summary);
     }
@@ -32,10 +42,12 @@ static void print_usage(const struct cli_args *args)
         cli_print_help(stdout, left, HELP_COLUMN, o->help);
     }
     cli_print_help(stdout, "  -h, --help", HELP_COLUMN, "this text");
+    if (args->epilogue != NULL) {
+        args->epilogue();
+    }
 }
 
-static const struct cli_option *find_option(const struct cli_args *args, const char *text,
-                                            size_t length)
+const struct cli_option *cli_find(const struct cli_args *args, const char *text, size_t length)
 {
     for (const struct cli_option *o = args->options; o->name != NULL; o++) {
         if ((length == 2 && text[1] == o->letter) ||
@@ -49,14 +61,14 @@ static const struct cli_option *find_option(const struct cli_args *args, const c
 static int unknown_option(const struct cli_args *args, const char *text, size_t length)
 {
     const char *names[OPTIONS_MOST];
-    char name[40], list[64];
+    char name[40], list[96];
     size_t count = 0;
 
     for (const struct cli_option *o = args->options; o->name != NULL && count < OPTIONS_MOST; o++) {
         names[count++] = o->name;
     }
     snprintf(name, sizeof(name), "%.*s", (int)length, text);
-    snprintf(list, sizeof(list), "ibshift %s --help lists them", args->command);
+    snprintf(list, sizeof(list), "%s --help lists them", name_of(args));
     return cli_unknown(args->command, "unknown option", name, names, count, list);
 }
 
@@ -92,6 +104,22 @@ static int take_number(const struct cli_args *args, const struct cli_option *o, 
     return CLI_OK;
 }
 
+static int take_long(const struct cli_args *args, const struct cli_option *o, const char *text)
+{
+    char wanted[96], *end;
+    uint64_t value;
+
+    errno = 0;
+    value = strtoull(text, &end, 0);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || (double)value < o->low ||
+        (double)value > o->high) {
+        snprintf(wanted, sizeof(wanted), "a whole number from %.0f to %.0f", o->low, o->high);
+        return cli_bad_value(args->command, o->name, text, wanted);
+    }
+    *(uint64_t *)o->where = value;
+    return CLI_OK;
+}
+
 static int take_choice(const struct cli_args *args, const struct cli_option *o, const char *text)
 {
     char wanted[80] = "one of:";
@@ -99,7 +127,7 @@ static int take_choice(const struct cli_args *args, const struct cli_option *o, 
 
     for (int i = 0; o->words[i] != NULL; i++) {
         if (strcmp(o->words[i], text) == 0) {
-            *which = i;
+            *which = (int)o->low + i;
             return CLI_OK;
         }
         snprintf(wanted + strlen(wanted), sizeof(wanted) - strlen(wanted), "%s %s",
@@ -108,7 +136,7 @@ static int take_choice(const struct cli_args *args, const struct cli_option *o, 
     return cli_bad_value(args->command, o->name, text, wanted);
 }
 
-static int take_value(const struct cli_args *args, const struct cli_option *o, const char *text)
+int cli_take(const struct cli_args *args, const struct cli_option *o, const char *text)
 {
     switch (o->kind) {
     case CLI_FLAG:
@@ -122,6 +150,8 @@ static int take_value(const struct cli_args *args, const struct cli_option *o, c
     case CLI_WHOLE_REAL:
     case CLI_REAL:
         return take_number(args, o, text);
+    case CLI_LONG:
+        return take_long(args, o, text);
     case CLI_CHOICE:
         return take_choice(args, o, text);
     case CLI_TAKEN:
@@ -135,7 +165,7 @@ static int take_option(const struct cli_args *args, int argc, char **argv, int *
 {
     const char *text = argv[*at], *equals = strchr(text, '=');
     size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
-    const struct cli_option *o = find_option(args, text, length);
+    const struct cli_option *o = cli_find(args, text, length);
 
     if (o == NULL) {
         return strcmp(text, "--quiet") == 0 ? CLI_OK : unknown_option(args, text, length);
@@ -144,12 +174,12 @@ static int take_option(const struct cli_args *args, int argc, char **argv, int *
         return cli_error(args->command, "%s takes no value", o->name);
     }
     if (o->kind == CLI_FLAG || equals != NULL) {
-        return take_value(args, o, equals != NULL ? equals + 1 : NULL);
+        return cli_take(args, o, equals != NULL ? equals + 1 : NULL);
     }
     if (*at + 1 == argc) {
         return cli_error(args->command, "%s needs a value: %s", o->name, o->help);
     }
-    return take_value(args, o, argv[++*at]);
+    return cli_take(args, o, argv[++*at]);
 }
 
 static int take_word(struct cli_args *args, const char *text)
@@ -158,7 +188,7 @@ static int take_word(struct cli_args *args, const char *text)
         return args->word(args->context, text);
     }
     if (args->count == args->most) {
-        return cli_error(args->command, "too many arguments: '%s'; " USAGE, text, args->command,
+        return cli_error(args->command, "too many arguments: '%s'; " USAGE, text, name_of(args),
                          args->usage);
     }
     args->positional[args->count++] = text;
@@ -173,7 +203,7 @@ static int check_needed(const struct cli_args *args)
         }
     }
     return args->count < args->least
-               ? cli_error(args->command, "too few arguments; " USAGE, args->command, args->usage)
+               ? cli_error(args->command, "too few arguments; " USAGE, name_of(args), args->usage)
                : CLI_OK;
 }
 
@@ -236,10 +266,17 @@ int cli_parse(struct cli_args *args, int argc, char **argv)
 {
     int status = CLI_OK;
 
+    args->rest = argc;
     for (int i = 1; i < argc && status == CLI_OK; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_usage(args);
+            if (!cli_is_mute) {
+                print_usage(args);
+            }
             args->helped = true;
+            return CLI_OK;
+        }
+        if (args->is_before && (argv[i][0] != '-' || strcmp(argv[i], "--") == 0)) {
+            args->rest = i + (argv[i][0] == '-');
             return CLI_OK;
         }
         status = argv[i][0] == '-' && argv[i][1] != '\0' ? take_option(args, argc, argv, &i)

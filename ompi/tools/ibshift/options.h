@@ -2,7 +2,8 @@
  * The options of all subcommands: one row is parser, help and, by test/lint/man, the man page.
  *
  * Every command takes --help and, since scripts give it to all of them, --quiet; --version is
- * main()'s. Options may stand anywhere: --name VALUE, --name=VALUE or -n VALUE.
+ * main()'s. Options may stand anywhere: --name VALUE, --name=VALUE or -n VALUE. Programs of their own have no
+ * command, and a row for --version.
  */
 #ifndef IBSHIFT_OPTIONS_H
 #define IBSHIFT_OPTIONS_H
@@ -17,8 +18,9 @@ enum cli_kind {
     CLI_TEXT,       /* const char *: as given */
     CLI_WHOLE,      /* uint32_t: within low and high */
     CLI_WHOLE_REAL, /* double: the same, for numbers that 32 bits do not hold */
+    CLI_LONG,       /* uint64_t: the same */
     CLI_REAL,       /* double: within low and high */
-    CLI_CHOICE,     /* int: which of the words */
+    CLI_CHOICE,     /* int: which of the words, counted from low */
     CLI_TAKEN,      /* take(where, text) reads it: CLI_OK, or CLI_USAGE with its message */
     CLI_OUTPUT,     /* const char *: a file to write, which can be; words: as cli_check_output() */
 };
@@ -39,14 +41,17 @@ struct cli_option {
 enum { CLI_POSITIONALS = 8 };
 
 struct cli_args {
-    const char *command;              /* "fabric show": for messages */
+    const char *command;              /* "fabric show": for messages; NULL: the program itself */
     const char *usage;                /* "FABRIC [LFTS]" */
     const char *summary;              /* under the usage line; NULL: none */
     void (*preface)(void);            /* prints what stands before the options; NULL: nothing */
+    void (*epilogue)(void);           /* behind them */
     const struct cli_option *options; /* ends with name NULL */
     unsigned least, most;             /* words that are no options */
     int (*word)(void *context, const char *text); /* takes them instead of positional; or NULL */
-    void *context;                                /* the command's own */
+    bool is_before; /* options end at "--" or a word: a command of others */
+    int rest;       /* where that begins */
+    void *context;  /* the command's own */
     const char *positional[CLI_POSITIONALS];
     unsigned count;
     bool helped; /* --help was printed: nothing else to do */
@@ -54,6 +59,10 @@ struct cli_args {
 
 /* CLI_OK, or CLI_USAGE with the message printed. */
 int cli_parse(struct cli_args *args, int argc, char **argv);
+
+/* One option as if it were given: its row, NULL where there is none; and its value. */
+const struct cli_option *cli_find(const struct cli_args *args, const char *text, size_t length);
+int cli_take(const struct cli_args *args, const struct cli_option *option, const char *value);
 
 /* "--ranks '0': must be WANTED"; CLI_USAGE. */
 int cli_bad_value(const char *command, const char *option, const char *value, const char *wanted);

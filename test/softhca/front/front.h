@@ -16,9 +16,9 @@ struct options {
     const char *wire, *fabric, *lfts, *place, *report, *timeline; /* NULL: not given */
     uint32_t gib;                                                 /* of the shared file */
     uint32_t scale, slice_us;
-    uint32_t bond;  /* a port has two cables, and a queue pair one of them */
+    bool bond;      /* a port has two cables, and a queue pair one of them */
     uint32_t burst; /* packets of the wire; 0: not given */
-    int quiet;
+    bool quiet;
     uint32_t faults;
     struct shm_fault fault[SHM_FAULTS / 4];
 };

@@ -55,16 +55,16 @@ struct shm_conf {
     uint64_t max_mr_size;
     uint64_t max_locked; /* bytes a process may register; 0 = no limit */
     uint32_t defer_us;   /* longest random delay of deferred mode; 0 = off */
-    uint32_t adversarial;
-    uint32_t arm_waiting;
+    bool adversarial;
+    bool arm_waiting;
     uint16_t pkeys[2][SHM_PKEYS]; /* of ports of hosts 0, 2, ... and 1, 3, ...; 0 = empty */
-    uint32_t no_srq, no_ah;
+    bool no_srq, no_ah;
     uint32_t inline_errno, inline_step; /* refuses too much with it; answers in multiples */
-    uint32_t count_queues;              /* their memory is locked memory too */
-    uint32_t swap, scatter;             /* writes, or packets of writes, land in any order */
-    uint32_t stalls;                    /* are looked for */
-    uint32_t in_order;                  /* says that they do not */
-    uint32_t relaxed_only;              /* memory keys */
+    bool count_queues;                  /* their memory is locked memory too */
+    bool swap, scatter;                 /* writes, or packets of writes, land in any order */
+    bool stalls;                        /* are looked for */
+    bool in_order;                      /* says that they do not */
+    bool relaxed_only;                  /* memory keys */
     uint32_t ece; /* options of connections; of hosts 1, 3, ... all but the lowest */
     uint32_t grh; /* enum which_ports: which want a global header */
     uint64_t seed;
