@@ -99,6 +99,8 @@ def measure(stage, wire, ranks, bench, rounds, limit, more, per_host=None):
     progress = Progress(rounds * len(ranks) * len(who))
     for turn in range(rounds):
         for p in ranks:
+            if len(failures) == len(who):
+                break
             for name, options in who.items():
                 progress.step(f"round {turn + 1}: {name}, {p} ranks")
                 if name in failures:

@@ -3,6 +3,7 @@
 #include "nbcbench.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* Before Open MPI 5 the persistent collectives carry the prefix of an extension. */
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
@@ -165,10 +166,13 @@ const struct collective *collective_at(size_t place)
 
 const struct collective *collective_find(const char *name, size_t length)
 {
+    size_t skip = length > 4 && strncasecmp(name, "MPI_", 4) == 0
+                      ? 0
+                      : 4; /* "reduce", as ibshift's tools say */
     const struct collective *c;
 
     for (size_t i = 0; (c = collective_at(i)) != NULL; i++) {
-        if (strlen(c->name) == length && strncmp(c->name, name, length) == 0) {
+        if (strlen(c->name + skip) == length && strncasecmp(c->name + skip, name, length) == 0) {
             return c;
         }
     }

@@ -98,7 +98,7 @@ static int take_tests(void *where, const char *list)
 
         if (collective_find(p, length) == NULL) {
             return expect("--tests", list, -EINVAL,
-                          "MPI_Barrier, MPI_Bcast, ... (nbcbench -h; names as in MPI)");
+                          "MPI_Barrier, bcast, ... (nbcbench -h)");
         }
         p += length + (p[length] == ',');
     }
