@@ -11,7 +11,6 @@
 #include "fabric/read/compiled.h"
 #include "json.h"
 #include "options.h"
-#include "plan/alg.h"
 #include "pool.h"
 
 static void print_component(const struct info_component *c, FILE *out)
@@ -204,24 +203,6 @@ static void print_params(const struct info_component *c, bool all, FILE *out)
     }
 }
 
-static void print_algorithms(FILE *out)
-{
-    int last = -1;
-
-    fputs("Algorithms (ibshift plan list)", out);
-    for (size_t i = 0; i < ibshift_alg_count; i++) {
-        const struct ibshift_alg *alg = ibshift_alg_table[i];
-
-        if ((int)alg->collective != last) {
-            fprintf(out, "\n  %-14s %s", ibshift_collective_name(alg->collective), alg->name);
-        } else {
-            fprintf(out, ", %s", alg->name);
-        }
-        last = (int)alg->collective;
-    }
-    fputc('\n', out);
-}
-
 static void print_text(const struct info *info, bool all, FILE *out)
 {
     print_component(&info->component, out);
@@ -229,7 +210,6 @@ static void print_text(const struct info *info, bool all, FILE *out)
     print_fabric(info, out);
     print_model(info, out);
     print_params(&info->component, all, out);
-    print_algorithms(out);
 }
 
 static void member(struct json *j, const char *name, const char *text)
@@ -276,23 +256,6 @@ static void params_json(const struct info_component *c, struct json *j)
     json_close(j, ']');
 }
 
-static void algorithms_json(struct json *j)
-{
-    json_open(j, "algorithms", '{');
-    for (size_t i = 0; i < ibshift_alg_count; i++) {
-        const struct ibshift_alg *alg = ibshift_alg_table[i];
-
-        if (i == 0 || ibshift_alg_table[i - 1]->collective != alg->collective) {
-            json_open(j, ibshift_collective_name(alg->collective), '[');
-        }
-        json_text(j, NULL, alg->name);
-        if (i + 1 == ibshift_alg_count || ibshift_alg_table[i + 1]->collective != alg->collective) {
-            json_close(j, ']');
-        }
-    }
-    json_close(j, '}');
-}
-
 static void print_json(const struct info *info, FILE *out)
 {
     const struct info_component *c = &info->component;
@@ -321,7 +284,6 @@ static void print_json(const struct info *info, FILE *out)
     member(&j, "fabric_host", info->host);
     json_value(&j, "fabric_lid", "%u", info->host_lid);
     params_json(c, &j);
-    algorithms_json(&j);
     json_end(&j);
 }
 
