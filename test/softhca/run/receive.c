@@ -67,6 +67,7 @@ bool receive_take(uint32_t index, struct receive *r)
 
     r->qp = index;
     r->srq = qp->srq;
+    r->resets = atomic_load(&qp->resets);
     return qp->srq != SHM_NONE ? take_shared(&shm.srqs[qp->srq], r) : visit_own(qp, r, true);
 }
 
@@ -85,6 +86,7 @@ void receive_fill(const struct receive *r, struct shm_cqe *e)
         .wc = {.wr_id = r->wr_id, .qp_num = qp->number, .opcode = IBV_WC_RECV},
         .qp = r->qp,
         .srq = r->srq,
+        .resets = r->resets,
     };
 }
 

@@ -48,6 +48,7 @@ void exec_deliver(struct run *run, struct shm_wqe *wqe, struct shm_cqe *e);
 struct receive {
     uint32_t qp;  /* the target */
     uint32_t srq; /* where the entry came from, SHM_NONE = the queue pair's own */
+    uint32_t resets;
     uint64_t wr_id;
     struct pieces to;
     bool bad_key; /* a piece of the entry is not registered for writing */

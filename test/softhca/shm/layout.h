@@ -136,6 +136,7 @@ struct shm_cqe {
     uint64_t stamp, sq_position;
     uint8_t is_send, solicited;
     uint32_t qp, srq; /* table indexes; srq SHM_NONE when the queue pair's own */
+    uint32_t resets;  /* of a receive: the queue pair's when it was taken */
 };
 
 struct shm_wqe {
@@ -240,7 +241,8 @@ struct shm_qp {
     uint32_t port; /* index of the own port, from INIT on */
     uint32_t peer; /* index of the connected queue pair, SHM_NONE until found */
     uint32_t peer_port;
-    uint32_t has_ece, ece; /* agreed with the peer */
+    uint32_t has_ece, ece;   /* agreed with the peer */
+    _Atomic uint32_t resets; /* how often all that was posted was forgotten */
 
     /* send side, under sq_lock: positions count requests since RESET */
     struct shm_ring sq;

@@ -212,11 +212,23 @@ static void mend(struct shm_cq *q, uint32_t index)
     }
 }
 
+/* Its queue pair was reset while it was on its way. */
+static bool is_forgotten(const struct shm_cqe *e)
+{
+    return !e->is_send && e->resets != atomic_load(&shm.qps[e->qp].resets);
+}
+
 void cq_push(uint32_t index, const struct shm_cqe *e)
 {
     struct shm_cq *q = &shm.cqs[index];
     bool is_over = false;
 
+    if (is_forgotten(e)) {
+        if (e->srq != SHM_NONE) {
+            atomic_fetch_sub(&shm.srqs[e->srq].rq.held, 1);
+        }
+        return;
+    }
     lock_take(&q->lock);
     mend(q, index);
     if (q->number && q->tail - q->head >= q->ring.slots) {

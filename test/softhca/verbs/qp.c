@@ -332,7 +332,8 @@ void qp_flush_receives(uint32_t index)
     struct shm_cqe e = {
         .wc = {.status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV, .qp_num = s->number},
         .qp = index,
-        .srq = SHM_NONE};
+        .srq = SHM_NONE,
+        .resets = s->resets};
 
     if (s->srq != SHM_NONE) {
         if (s->number && !atomic_exchange(&s->last_wqe, 1)) {

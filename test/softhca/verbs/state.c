@@ -116,6 +116,7 @@ static void reset(uint32_t index)
     s->has_ece = 0;
     s->rq.head = s->rq.tail = 0;
     atomic_store(&s->rq.held, 0);
+    atomic_fetch_add(&s->resets, 1);
     atomic_store(&s->established, 0);
     atomic_store(&s->last_wqe, 0);
 }
