@@ -152,34 +152,35 @@ static void begin_again(char **argv)
     }
 }
 
-/* Whether the program still fails when a part of it is left out; then it stays out. */
-static int fails_without(struct program *program, bool *part)
+/* Whether the program still fails without `count` items from `first` on; then they stay out. */
+static bool fails_without(struct program *program, int first, int count)
 {
-    if (*part) {
-        return 0;
+    struct program before = *program;
+    bool is_less = false;
+
+    for (int i = first; i < first + count && i < program->items; i++) {
+        is_less |= !program->item[i].is_dropped;
+        program->item[i].is_dropped = true;
     }
-    *part = true;
-    if (run(program, false) != 0) {
-        return 1;
+    if (is_less && run(program, false) != 0) {
+        return true;
     }
-    *part = false;
-    return 0;
+    *program = before;
+    return false;
 }
 
-/* Leaves out what the failure does not need: the same seed, fewer calls and faults. */
+/* Leaves out what the failure does not need, first much, then little: the same seed, fewer faults and calls. */
 static void shrink(struct program *program)
 {
-    int dropped;
-
-    do {
-        dropped = 0;
-        for (int i = program->items - 1; i >= 0; i--) {
-            dropped += fails_without(program, &program->item[i].is_dropped);
+    for (int i = program->acts - 1; i >= 0; i--) {
+        program->act[i].is_dropped = true;
+        program->act[i].is_dropped = run(program, false) != 0;
+    }
+    for (int count = program->items; count > 0; count /= 2) {
+        for (int i = program->items / count * count; i >= 0; i -= count) {
+            (void)fails_without(program, i, count);
         }
-        for (int i = program->acts - 1; i >= 0; i--) {
-            dropped += fails_without(program, &program->act[i].is_dropped);
-        }
-    } while (dropped > 0);
+    }
     program_print(program);
     (void)run(program, true);
 }

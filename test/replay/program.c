@@ -59,46 +59,63 @@ static void make_item(struct program_item *item, uint64_t *random)
     }
 }
 
+/* From `in` on the host has lost its way to others, or may have: failures name it. */
+static void lose_way(struct program_act *act, uint32_t host, uint32_t in)
+{
+    act->is_lasting = true;
+    act->rank = (int)host;
+    act->time = in * 1000ull;
+}
+
 static void of_adapter(struct program_act *act, const struct program *program, uint64_t *random)
 {
-    static const char *const kinds[] = {"lose:p=0.0%u",
-                                        "rnr:p=0.%u",
-                                        "slow:rank=%u,delay=%uus",
-                                        "down:host=%u,in=%uus,for=%uus",
-                                        "down:host=%u,in=%uus",
-                                        "refuse:p=0.%u",
-                                        "limit:rank=%u,bytes=%u"};
+    static const char *const events[] = {"lid_change", "port_err", "port_active", "sm_change",
+                                         "client_reregister"};
     uint32_t rank = (uint32_t)below(random, (uint64_t)program->ranks);
     uint32_t host = (uint32_t)below(random, (uint64_t)program->hosts);
+    uint32_t to = (uint32_t)below(random, (uint64_t)program->hosts);
     uint32_t some = 1 + (uint32_t)below(random, 9);
-    uint32_t longer = 1u << below(random, 20);
+    uint32_t longer = 1u << below(random, 20), in = longer % 100000;
     char *text = act->text;
     size_t size = sizeof(act->text);
 
-    switch (below(random, 7)) {
+    switch (below(random, 11)) {
     case 0:
-        snprintf(text, size, kinds[0], some);
+        snprintf(text, size, "lose:p=0.0%u", some);
         break;
     case 1:
-        snprintf(text, size, kinds[1], some);
+        snprintf(text, size, "rnr:p=0.%u", some);
         break;
     case 2:
-        snprintf(text, size, kinds[2], rank, longer % 5000);
+        snprintf(text, size, "slow:rank=%u,delay=%uus", rank, longer % 5000);
         break;
     case 3:
-        snprintf(text, size, kinds[3], host, longer % 100000, longer / 16 + 1);
+        snprintf(text, size, "down:host=%u,in=%uus,for=%uus", host, in, longer / 16 + 1);
         break;
     case 4:
-        act->is_lasting = true;
-        act->rank = (int)host;
-        act->time = longer % 100000 * 1000ull;
-        snprintf(text, size, kinds[4], host, longer % 100000);
+        lose_way(act, host, in);
+        snprintf(text, size, "down:host=%u,in=%uus", host, in);
         break;
     case 5:
-        snprintf(text, size, kinds[5], some);
+        snprintf(text, size, "refuse:p=0.%u", some);
+        break;
+    case 6:
+        lose_way(act, host, in);
+        snprintf(text, size, "event:host=%u,in=%uus,type=device_fatal", host, in);
+        break;
+    case 7:
+        snprintf(text, size, "event:host=%u,in=%uus,type=%s", host, in, events[some % 5]);
+        break;
+    case 8:
+        lose_way(act, host, 0);
+        snprintf(text, size, "lose:host=%u,to=%u,p=0.%u", host, to, some);
+        break;
+    case 9:
+        lose_way(act, host, in);
+        snprintf(text, size, "down:host=%u,in=%uus,for=%ums", host, in, 100 * some * some);
         break;
     default:
-        snprintf(text, size, kinds[6], rank, longer * 32);
+        snprintf(text, size, "limit:rank=%u,bytes=%u", rank, longer * 32);
     }
 }
 
@@ -145,6 +162,11 @@ void program_make(struct program *program, uint64_t seed)
                                            "--hcas 2",
                                            "--lmc 2",
                                            "--max-srq-wr 48 --max-cqe 256 --max-inline 0",
+                                           "--max-qp-wr 128 --max-sge 2 --adversarial",
+                                           "--swap --scatter --defer 20",
+                                           "--no-srq --defer 10",
+                                           "--grh odd --pkeys 7fff,8001/8001,7fff",
+                                           "--relaxed-only --count-queues --max-locked 8388608",
                                            "--personality cx5-ib"};
     uint64_t random = seed;
 
