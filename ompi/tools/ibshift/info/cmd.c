@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "choose/param.h"
 #include "fabric/read/compiled.h"
@@ -113,74 +112,6 @@ static void print_fabric(const struct info *info, FILE *out)
     }
 }
 
-/* Open MPI's numbers: decimal or 0x, and k, m, g or t for a power of 1024. */
-static bool is_number(const char *text, long long *value)
-{
-    static const char suffixes[] = "kmgt";
-    const char *suffix;
-    char *end;
-
-    *value = strtoll(text, &end, 0);
-    if (end != text && *end != '\0' && end[1] == '\0' &&
-        (suffix = strchr(suffixes, *end | 0x20)) != NULL) {
-        *value <<= 10 * (suffix - suffixes + 1);
-        end++;
-    }
-    return end != text && *end == '\0';
-}
-
-/* The component takes its default in place of what it refuses. */
-static bool is_refused(const struct info_param *param, const char *given)
-{
-    long long wanted, value;
-
-    if (param->value == NULL || given[0] == '\0' || strcmp(given, param->value) == 0) {
-        return false;
-    }
-    if (param->source != NULL && strcmp(param->source, "default") == 0) {
-        return true;
-    }
-    return is_number(param->value, &value) && is_number(given, &wanted) && value != wanted;
-}
-
-/* As a job would say it: names that there are not, values that are not taken; how many. */
-static int print_wrong(const struct info_component *c, FILE *out)
-{
-    static const char before[] = "OMPI_MCA_", prefix[] = "coll_ibshift_";
-    const char *names[INFO_PARAMS];
-    int wrong = 0;
-
-    for (int i = 0; i < c->count; i++) {
-        names[i] = c->params[i].name;
-    }
-    for (char **entry = environ; c->count > 0 && *entry != NULL; entry++) {
-        const char *name = *entry + sizeof(before) - 1, *given, *near;
-        char word[128];
-        int i = 0;
-
-        if (strncmp(*entry, before, sizeof(before) - 1) != 0 ||
-            strncmp(name, prefix, sizeof(prefix) - 1) != 0 || strchr(name, '=') == NULL) {
-            continue;
-        }
-        snprintf(word, sizeof(word), "%.*s", (int)strcspn(name, "="), name);
-        given = strchr(name, '=') + 1;
-        while (i < c->count && strcmp(names[i], word) != 0) {
-            i++;
-        }
-        if (i == c->count) {
-            near = cli_nearest(word, names, (size_t)c->count);
-            fprintf(out, "  %s = %s: there is no such parameter%s%s\n", word, given,
-                    near != NULL ? ". Nearest: " : "", near != NULL ? near : "");
-            wrong++;
-        } else if (is_refused(&c->params[i], given)) {
-            fprintf(out, "  %s = %s: not accepted, a job uses %s\n", word, given,
-                    c->params[i].value);
-            wrong++;
-        }
-    }
-    return wrong;
-}
-
 /* All, or those that somebody has set. */
 static void print_params(const struct info_component *c, bool all, FILE *out)
 {
@@ -197,7 +128,6 @@ static void print_params(const struct info_component *c, bool all, FILE *out)
             shown++;
         }
     }
-    shown += print_wrong(c, out);
     if (shown == 0) {
         fputs(c->is_found ? "  none\n" : "  not known without the component\n", out);
     }
