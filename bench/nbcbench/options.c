@@ -97,8 +97,7 @@ static int take_tests(void *where, const char *list)
         size_t length = strcspn(p, ",");
 
         if (collective_find(p, length) == NULL) {
-            return expect("--tests", list, -EINVAL,
-                          "MPI_Barrier, bcast, ... (nbcbench -h)");
+            return expect("--tests", list, -EINVAL, "MPI_Barrier, bcast, ... (nbcbench -h)");
         }
         p += length + (p[length] == ',');
     }
