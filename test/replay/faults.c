@@ -15,6 +15,7 @@
 #include "causes.h"
 #include "net/node/layout.h"
 #include "memory.h"
+#include "story.h"
 
 enum { MAPS = 64, STALE = 3, TRIES = 64, FLIPS = 4 };
 
@@ -47,6 +48,7 @@ static void leave_file(int i)
     char path[256];
     FILE *file;
 
+    story_count(COUNT_FILES, 1);
     snprintf(path, sizeof(path), "%s/ibshift-stale%d", f.folder, i);
     file = fopen(path, "wb");
     if (i == 1) {
@@ -150,6 +152,7 @@ int replay_munmap(void *at, size_t size)
 
 static void flip(uint8_t *at, size_t size)
 {
+    story_count(COUNT_GARBAGE, 1);
     for (uint64_t i = 1 + below(FLIPS); i > 0; i--) {
         at[below(size)] ^= (uint8_t)(below(2) == 0 ? 1u << below(8) : program_random(&f.random));
     }

@@ -109,6 +109,28 @@ static void watch(void)
     }
 }
 
+static void count_faults(const struct program *program)
+{
+    static const enum story_count kinds[] = {[FAULT_LOSE] = COUNT_LOST,
+                                             [FAULT_RNR] = COUNT_NOT_READY,
+                                             [FAULT_SLOW] = COUNT_SLOW,
+                                             [FAULT_REFUSE] = COUNT_REFUSED,
+                                             [FAULT_LIMIT] = COUNT_REFUSED};
+
+    story_count(COUNT_SEEDS, 1);
+    for (int i = 0; i < SHM_FAULTS; i++) {
+        uint32_t kind = atomic_load(&shm.faults[i].kind);
+
+        if (kind >= FAULT_LOSE && kind <= FAULT_LIMIT) {
+            story_count(kinds[kind], atomic_load(&shm.faults[i].hits));
+        }
+    }
+    for (int i = 0; i < program->acts; i++) {
+        story_count(COUNT_PORTS, strncmp(program->act[i].text, "down", 4) == 0 ||
+                                     strncmp(program->act[i].text, "event", 5) == 0);
+    }
+}
+
 /* In a process of its own: 0, or another exit code. */
 static int run(const struct program *program, bool is_said)
 {
@@ -122,6 +144,7 @@ static int run(const struct program *program, bool is_said)
         make_adapters(program);
         watch();
         replay_run(program, copies, &wrap_kernel, shm.head->dir);
+        count_faults(program);
         if (atomic_load(&shm.head->reports) != 0) {
             printf("seed %llu: wrong uses of verbs, as the software HCA says\n",
                    (unsigned long long)program->seed);
@@ -188,9 +211,11 @@ static void shrink(struct program *program)
 static void write_taken(const char *path)
 {
     FILE *file = fopen(path, "wb");
+    char counts[PATH_MAX];
 
+    snprintf(counts, sizeof(counts), "%s.csv", path);
     if (file == NULL || fwrite(replay_taken, 1, REPLAY_TAKEN, file) != REPLAY_TAKEN ||
-        fclose(file) != 0) {
+        fclose(file) != 0 || story_write_counts(counts) != 0) {
         fprintf(stderr, "replay: %s: %s\n", path, strerror(errno));
         exit(2);
     }
@@ -259,6 +284,7 @@ int main(int argc, char **argv)
         replay_taken =
             mmap(NULL, REPLAY_TAKEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     }
+    story_share();
     load_copies(path);
     program_make(&program, strtoull(argv[1], NULL, 0));
     if (shrinks) {

@@ -17,6 +17,7 @@
 #include "net/node/node.h"
 #include "net/verbs/verbs.h"
 #include "scheduler.h"
+#include "story.h"
 
 enum { GROUP = 4, DEADLINE = 40 };
 
@@ -313,6 +314,7 @@ static bool prepare(struct call *call, int item)
     uint64_t random = what->seed + is_odd;
     struct work_options options;
 
+    story_count(COUNT_UNLIKE, is_odd);
     *call = (struct call){.item = item, .comm = &own.comm[what->comm]};
     mine.alg = is_odd ? (uint32_t)(what->seed % ibshift_alg_count) : what->alg;
     if ((uint32_t)own.self >= ranks || call->comm->has_failed ||
@@ -346,6 +348,7 @@ static uint32_t next_seq(struct call *call)
 {
     uint32_t seq = call->comm->seq++;
 
+    story_count(COUNT_CALLS, 1);
     ibshift_ledger_write(&call->comm->ledger, ibshift_net_comm_seq(call->work->options.comm, seq));
     return seq;
 }

@@ -201,6 +201,7 @@ void replay_kill(int rank)
     bool is_self = rank == w.self;
 
     replay_say("rank %d is killed", rank);
+    story_count(COUNT_DEATHS, 1);
     w.rank[rank].state = DEAD;
     causes_happened(rank, CAUSE_DEAD, w.now);
     w.kernel->rank_died(rank);
@@ -227,6 +228,7 @@ static bool is_at_branch(const struct program_act *act)
 
 static void stop(const struct program_act *act)
 {
+    story_count(COUNT_STOPS, 1);
     replay_say("stopped for %.3f ms", (double)act->time / 1e6);
     if (act->time > long_stop) {
         causes_happened(w.self, CAUSE_LATE, w.now);
@@ -257,6 +259,7 @@ static void act_at_branch(struct rank *rank)
             break;
         default:
             replay_say("its clock jumps by %.3f ms", (double)act->time / 1e6);
+            story_count(COUNT_JUMPS, 1);
             w.kernel->jump(w.self, act->time);
         }
     }
@@ -289,6 +292,10 @@ bool replay_strikes(enum program_fault fault)
 
         if (!act->is_dropped && act->fault == fault && act->rank == w.self && *count >= act->at &&
             *count < act->at + act->count) {
+            story_count(fault == FAULT_NO_MEMORY ? COUNT_NO_MEMORY
+                        : fault == FAULT_NO_ROOM ? COUNT_NO_ROOM
+                                                 : COUNT_NO_COPY,
+                        1);
             if (fault != FAULT_NO_COPY) {
                 replay_say("%s", fault == FAULT_NO_MEMORY ? "no memory" : "no room");
             }
@@ -304,6 +311,7 @@ bool replay_strikes(enum program_fault fault)
 void replay_explain(int item, int status, int peer)
 {
     replay_say("item %d failed with rank %d: %s", item, peer, strerror(-status));
+    story_count(COUNT_FAILURES, 1);
     causes_failed(w.now, w.self, item, w.program->item[item].comm, status, peer);
 }
 
@@ -517,6 +525,7 @@ void replay_run(const struct program *program, void *const copies[],
     if (!replay_is_quiet) {
         story_print();
     }
+    story_count(COUNT_MS, (w.now - begun) / ms);
     story_mix(w.now);
     for (int i = 0; i < program->ranks; i++) {
         story_mix(w.rank[i].branches);

@@ -1,6 +1,7 @@
 #include "story.h"
 
 #include <stdio.h>
+#include <sys/mman.h>
 
 enum { LINES = 1 << 12 };
 
@@ -38,4 +39,48 @@ void story_print(void)
     for (int i = lines > LINES ? lines - LINES : 0; i < lines; i++) {
         puts(line[i % LINES]);
     }
+}
+
+static const char *const names[COUNTS] = {
+    [COUNT_SEEDS] = "seeds",
+    [COUNT_MS] = "simulated milliseconds",
+    [COUNT_CALLS] = "collectives that a rank has called",
+    [COUNT_FAILURES] = "of them ended with an error",
+    [COUNT_UNLIKE] = "calls of one rank that were not like the others'",
+    [COUNT_DEATHS] = "ranks killed",
+    [COUNT_STOPS] = "ranks stopped for a while",
+    [COUNT_NO_MEMORY] = "allocations refused",
+    [COUNT_NO_ROOM] = "times without room in the folder of shared memory",
+    [COUNT_NO_COPY] = "copies that the kernel refused",
+    [COUNT_JUMPS] = "clocks that jumped",
+    [COUNT_GARBAGE] = "times that a hostile rank spoilt what others see",
+    [COUNT_DATAGRAMS] = "datagrams of strangers",
+    [COUNT_FILES] = "files of others in the folder of shared memory",
+    [COUNT_LOST] = "packets lost",
+    [COUNT_NOT_READY] = "packets that found no receive",
+    [COUNT_SLOW] = "requests delayed",
+    [COUNT_REFUSED] = "registrations refused",
+    [COUNT_PORTS] = "ports and devices that went down, or had another event",
+};
+static uint64_t *counts;
+
+void story_share(void)
+{
+    counts = mmap(NULL, COUNTS * sizeof(*counts), PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+void story_count(enum story_count what, uint64_t count)
+{
+    counts[what] += count;
+}
+
+int story_write_counts(const char *path)
+{
+    FILE *file = fopen(path, "w");
+
+    for (int i = 0; i < COUNTS && file != NULL; i++) {
+        fprintf(file, "%s,%llu\n", names[i], (unsigned long long)counts[i]);
+    }
+    return file == NULL ? -1 : fclose(file);
 }

@@ -14,4 +14,31 @@ void story_mix(uint64_t value);
 uint64_t story_hash(void);
 void story_print(void);
 
+/* What the account counts, over all runs: in memory that they share. */
+enum story_count {
+    COUNT_SEEDS,
+    COUNT_MS, /* of simulated time */
+    COUNT_CALLS,
+    COUNT_FAILURES,
+    COUNT_UNLIKE,
+    COUNT_DEATHS,
+    COUNT_STOPS,
+    COUNT_NO_MEMORY,
+    COUNT_NO_ROOM,
+    COUNT_NO_COPY,
+    COUNT_JUMPS,
+    COUNT_GARBAGE,
+    COUNT_DATAGRAMS,
+    COUNT_FILES,
+    COUNT_LOST,
+    COUNT_NOT_READY,
+    COUNT_SLOW,
+    COUNT_REFUSED,
+    COUNT_PORTS,
+    COUNTS
+};
+void story_count(enum story_count what, uint64_t count);
+void story_share(void);
+int story_write_counts(const char *path);
+
 #endif

@@ -6,6 +6,7 @@
 #include "net/verbs/hello.h"
 #include "net/verbs/verbs.h"
 #include "scheduler.h"
+#include "story.h"
 
 enum { DATAGRAMS = 60, SIZE = 256 };
 
@@ -106,6 +107,7 @@ static void send_one(struct stranger *s, int peer, int ranks)
               .send_flags = IBV_SEND_SIGNALED,
               .wr.ud = {.ah = ah, .remote_qpn = to.ud_qpn, .remote_qkey = to.ud_qkey}};
 
+    story_count(COUNT_DATAGRAMS, 1);
     if (ibv_post_send(s->verbs->ud_qp, &wr, &bad) == 0) {
         while (ibv_poll_cq(s->verbs->ud_cq, 1, &wc) == 0) {
             replay_sleep(1000);
