@@ -33,8 +33,8 @@ struct rank {
     struct context context;
     char *stack;
     uint64_t wakes;
-    uint64_t branches; /* so many were taken */
-    uint64_t allocations, rooms, copies;
+    uint64_t branches;           /* so many were taken */
+    uint64_t cases[3];           /* from FAULT_NO_MEMORY on */
     void (*poll)(void *context); /* at the barrier */
     void *poll_context;
     const char *base; /* of its copy's code */
@@ -277,28 +277,17 @@ void replay_turn_ends(void)
 
 bool replay_strikes(enum program_fault fault)
 {
-    struct rank *rank = w.self < 0 ? NULL : &w.rank[w.self];
-    uint64_t *count;
+    static const char *const names[] = {"no memory", "no room", "no copy"};
+    int which = (int)fault - FAULT_NO_MEMORY;
+    uint64_t count = w.self < 0 ? 0 : ++w.rank[w.self].cases[which];
 
-    if (rank == NULL) {
-        return false;
-    }
-    count = fault == FAULT_NO_MEMORY ? &rank->allocations
-            : fault == FAULT_NO_ROOM ? &rank->rooms
-                                     : &rank->copies;
-    ++*count;
-    for (int i = 0; i < w.program->acts; i++) {
+    for (int i = 0; i < w.program->acts && w.self >= 0; i++) {
         const struct program_act *act = &w.program->act[i];
 
-        if (!act->is_dropped && act->fault == fault && act->rank == w.self && *count >= act->at &&
-            *count < act->at + act->count) {
-            story_count(fault == FAULT_NO_MEMORY ? COUNT_NO_MEMORY
-                        : fault == FAULT_NO_ROOM ? COUNT_NO_ROOM
-                                                 : COUNT_NO_COPY,
-                        1);
-            if (fault != FAULT_NO_COPY) {
-                replay_say("%s", fault == FAULT_NO_MEMORY ? "no memory" : "no room");
-            }
+        if (!act->is_dropped && act->fault == fault && act->rank == w.self && count >= act->at &&
+            count < act->at + act->count) {
+            story_count(COUNT_NO_MEMORY + (unsigned)which, 1);
+            replay_say("%s", names[which]);
             if (fault == FAULT_NO_MEMORY) {
                 causes_happened(w.self, CAUSE_MEMORY, w.now);
             }
