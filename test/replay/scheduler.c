@@ -56,7 +56,7 @@ static struct {
     uint64_t faults_at; /* of the software HCA: when it wants to be called */
     uint64_t gate;      /* barriers that are over */
     uint64_t branches;  /* of all */
-    bool is_acted[PROGRAM_FAULTS];
+    bool is_acted[PROGRAM_FAULTS], is_over;
 } w = {.self = -1, .now = begun};
 
 uint8_t *replay_taken;
@@ -162,7 +162,9 @@ static void to_scheduler(void)
     int error = errno;
 
     count_branches(rank);
-    context_switch(&rank->context, &w.scheduler);
+    if (!w.is_over) { /* while a library is unloaded nobody goes on */
+        context_switch(&rank->context, &w.scheduler);
+    }
     errno = error; /* the thread's, and so all ranks' */
 }
 
@@ -188,7 +190,7 @@ void replay_did(void)
 
 void replay_sleep(uint64_t ns)
 {
-    if (w.self >= 0) {
+    if (w.self >= 0 && !w.is_over) {
         w.rank[w.self].wakes = w.now + ns;
         w.rank[w.self].awake = w.rank[w.self].state;
         w.rank[w.self].state = ASLEEP;
@@ -476,6 +478,7 @@ static void make_rank(int i, void *copy)
 /* What a rank leaves when it ends by itself: nothing. */
 static void look_for_leaks(void *const copies[])
 {
+    w.is_over = true;
     for (int i = 0; i < people(); i++) {
         if (w.rank[i].state != ENDED) {
             continue;
