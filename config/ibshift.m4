@@ -33,6 +33,10 @@ AC_DEFUN([IBSHIFT_CHECK_OMPI], [
                 [AS_HELP_STRING([--with-component-dir=system|user|DIR],
                                 [where make install puts the component: Open MPI's own component folder (system, the default), ~/.openmpi/components (user), or DIR])],
                 [], [with_component_dir=system])
+    AC_ARG_ENABLE([untested],
+                  [AS_HELP_STRING([--enable-untested],
+                                  [build for an Open MPI newer than 6.0 as well, as if it were 6.0])],
+                  [], [enable_untested=no])
     AS_IF([test "$with_ompi" != no], [_IBSHIFT_FIND_OMPI])
     AM_CONDITIONAL([BUILD_COMPONENT], [test "$with_ompi" != no])
     AM_CONDITIONAL([MCA_BUILD_ompi_coll_ibshift_DSO], [true])
@@ -62,9 +66,11 @@ AC_DEFUN([_IBSHIFT_FIND_OMPI], [
     AS_IF([test -z "$OMPI_INFO"],
           [AC_MSG_ERROR([$MPICC has no ompi_info beside it: it is not Open MPI's. Say --with-ompi=PREFIX])])
     OMPI_VERSION=`"$OMPI_INFO" --version | sed -n 's/^Open MPI v//p'`
-    AS_CASE([$OMPI_VERSION],
-            [4.1.*|5.0.*], [],
-            [AC_MSG_ERROR([$MPICC is of Open MPI $OMPI_VERSION, and the component is for 4.1 and 5.0: docs/install.md says what differs in others. --without-ompi builds the tools alone])])
+    AS_CASE([$OMPI_VERSION:$enable_untested],
+            [4.1.*|5.0.*|6.0.*], [],
+            [[[0-5].*|:*]], [AC_MSG_ERROR([$MPICC is of Open MPI ${OMPI_VERSION:-an unknown version}, and the component is for 4.1, 5.0 and 6.0. --without-ompi builds the tools alone])],
+            [*:yes], [AC_MSG_WARN([Open MPI $OMPI_VERSION is newer than 6.0, the last one that ibshift was tested with])],
+            [AC_MSG_ERROR([$MPICC is of Open MPI $OMPI_VERSION, which is newer than 6.0, the last one that the component is for. --enable-untested tries it as if it were 6.0; --without-ompi builds the tools alone])])
     ompi_include=`"$OMPI_INFO" --path pkgincludedir --parsable | sed -n 's/^path:pkgincludedir://p'`
     ompi_pkglib=`"$OMPI_INFO" --path pkglibdir --parsable | sed -n 's/^path:pkglibdir://p'`
     ompi_lib=`"$OMPI_INFO" --path libdir --parsable | sed -n 's/^path:libdir://p'`
@@ -88,8 +94,10 @@ AC_DEFUN([_IBSHIFT_FIND_OMPI], [
     _IBSHIFT_TRY_HEADERS
     AC_MSG_RESULT([$ibshift_complete])
     AS_IF([test $ibshift_complete = no], [_IBSHIFT_TAKE_SOURCE])
+    AS_IF([test "$enable_untested" = yes], [coll_ibshift_CPPFLAGS="$coll_ibshift_CPPFLAGS -DIBSHIFT_UNTESTED"])
     coll_ibshift_LDFLAGS="`"$MPICC" --showme:libdirs | sed 's/@<:@^ @:>@* */-L&/g'`"
-    coll_ibshift_LIBS="-lmpi -lopen-pal"
+    # From 6.0 on programs alone link libmpi, or libmpi_abi; what lies behind both is another library.
+    AS_CASE([$OMPI_VERSION], [[[45].*]], [coll_ibshift_LIBS="-lmpi -lopen-pal"], [coll_ibshift_LIBS="-lopen_mpi -lopen-pal"])
     AS_CASE([$with_component_dir],
             [system|yes], [ompilibdir=$ompi_pkglib ompidatadir=$ompi_data component_place=system],
             [user], [ompilibdir=$HOME/.openmpi/components ompidatadir='${datadir}/openmpi' component_place=user
@@ -104,8 +112,33 @@ AC_DEFUN([_IBSHIFT_TRY_HEADERS], [
     CPPFLAGS="$CPPFLAGS $coll_ibshift_CPPFLAGS"
     AC_PREPROC_IFELSE([AC_LANG_SOURCE([[#include "ompi_config.h"
 #include "ompi/mca/coll/coll.h"
-#include "ompi/communicator/communicator.h"]])], [ibshift_complete=yes], [ibshift_complete=no])
+#include "ompi/communicator/communicator.h"
+#if OMPI_MAJOR_VERSION >= 5
+#include "opal/mca/accelerator/accelerator.h"
+#endif]])], [ibshift_complete=yes], [ibshift_complete=no])
     CPPFLAGS=$ibshift_saved_CPPFLAGS
+])
+
+# Structs of Open MPI change between its releases, so that a component built with headers of one would do harm in another.
+AC_DEFUN([IBSHIFT_CHECK_RELEASES], [
+    AS_IF([test "$with_ompi" != no], [_IBSHIFT_FIT_TOGETHER])
+])
+
+AC_DEFUN([_IBSHIFT_FIT_TOGETHER], [
+    AC_MSG_CHECKING([whether its headers and libraries are of one release])
+    ibshift_saved_CC=$CC ibshift_saved_CPPFLAGS=$CPPFLAGS ibshift_saved_LIBS=$LIBS
+    CC=$MPICC CPPFLAGS="$CPPFLAGS $coll_ibshift_CPPFLAGS" LIBS="$coll_ibshift_LDFLAGS $coll_ibshift_LIBS $LIBS"
+    ibshift_idents=
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include "ompi_config.h"
+#include <stdio.h>
+extern const char ompi_version_string[];]], [[printf("%s %s", OMPI_IDENT_STRING, ompi_version_string)]])],
+                   [ibshift_idents=`./conftest$EXEEXT 2>&AS_MESSAGE_LOG_FD`])
+    CC=$ibshift_saved_CC CPPFLAGS=$ibshift_saved_CPPFLAGS LIBS=$ibshift_saved_LIBS
+    ibshift_first=`AS_ECHO(["$ibshift_idents"]) | cut -d ' ' -f 1` ibshift_second=`AS_ECHO(["$ibshift_idents"]) | cut -d ' ' -f 2`
+    AS_IF([test -z "$ibshift_idents"], [AC_MSG_RESULT([unknown: the component itself will look at its start])],
+          [test "$ibshift_first" = "$ibshift_second"], [AC_MSG_RESULT([yes])],
+          [AC_MSG_RESULT([no])
+           AC_MSG_ERROR([the headers in $ompi_include are of Open MPI $ibshift_first, the libraries that $MPICC links are of $ibshift_second: remove what is left of the other installation, or say --with-ompi=PREFIX])])
 ])
 
 # Of the same release, since the headers of both must fit together.

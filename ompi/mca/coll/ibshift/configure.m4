@@ -1,5 +1,5 @@
 # MCA_ompi_coll_ibshift_CONFIG([build it], [leave it out])
-# Inside an Open MPI source tree (4.1 or 5.0) only; config/ibshift.m4 serves the build outside of one.
+# Inside an Open MPI source tree (4.1, 5.0 or 6.0) only; config/ibshift.m4 serves the build outside of one.
 AC_DEFUN([MCA_ompi_coll_ibshift_CONFIG], [
     AC_CONFIG_FILES([ompi/mca/coll/ibshift/Makefile])
 
@@ -18,6 +18,9 @@ AC_DEFUN([MCA_ompi_coll_ibshift_CONFIG], [
            $1],
           [$2])
 
+    # What lies behind libmpi, and from 6.0 on libmpi_abi too, is a library of its own there.
+    AS_IF([test "$OMPI_MAJOR_VERSION" -ge 6], [coll_ibshift_library=open_mpi], [coll_ibshift_library=$OMPI_LIBMPI_NAME])
+    AC_SUBST([coll_ibshift_library])
     AC_SUBST([coll_ibshift_CPPFLAGS])
     AC_SUBST([coll_ibshift_LDFLAGS])
     AC_SUBST([coll_ibshift_LIBS])
