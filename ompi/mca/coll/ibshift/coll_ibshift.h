@@ -18,6 +18,7 @@ struct ibshift_correction;
 /* Found by Open MPI under this name in the DSO. */
 OMPI_DECLSPEC extern mca_coll_base_component_t mca_coll_ibshift_component;
 
+enum { IBSHIFT_LENDERS = 4 };
 enum ibshift_form { IBSHIFT_BLOCKING, IBSHIFT_NONBLOCKING, IBSHIFT_PERSISTENT };
 enum { IBSHIFT_TAPED_FORMS = IBSHIFT_PERSISTENT }; /* those before: a persistent call has its own */
 
@@ -70,6 +71,7 @@ struct mca_coll_ibshift_module_t {
     mca_coll_base_module_t super;
     /* What was installed before us, for every slot that we fill; modules are retained. */
     mca_coll_base_comm_coll_t fallback;
+    mca_coll_base_module_t *borrowed[IBSHIFT_LENDERS]; /* that no slot holds */
 
     /* Of a communicator with native collectives; the rest is NULL or 0. */
     uint32_t rank, size;
@@ -134,9 +136,10 @@ mca_coll_base_module_t *mca_coll_ibshift_comm_query(struct ompi_communicator_t *
  * tuned does. open() once all listed components are open. All return OMPI codes.
  */
 int ibshift_borrow_open(bool progress_threads, bool mpi_threads);
-int ibshift_borrow_fill(struct ompi_communicator_t *comm);
-int ibshift_borrow_tuned(struct ompi_communicator_t *comm);
+int ibshift_borrow_fill(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm);
+int ibshift_borrow_tuned(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm);
 bool ibshift_borrow_has_tuned(void);
+void ibshift_borrow_return(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm);
 void ibshift_borrow_close(void);
 
 /*
@@ -184,6 +187,10 @@ typedef void ibshift_trace_t(void *context, const struct ibshift_op *op, const c
  * asked when there is one; it returns NULL, or what hears of each step as it starts. */
 void ibshift_transport_open(ibshift_trace_t *(*open_trace)(void));
 void ibshift_transport_close(void);
+
+/* What runs on the communicator ends: it was revoked, or has lost a rank. */
+int ibshift_revoke_local(struct ompi_communicator_t *comm, mca_coll_base_module_t *module);
+void ibshift_revoke_lost(void); /* looks for such communicators */
 
 struct ibshift_transport_counters {
     struct ibshift_engine_stats engine;

@@ -41,6 +41,11 @@ static bool is_one_piece(const struct ompi_datatype_t *type, size_t n)
     return n == 0 || ompi_datatype_is_contiguous_memory_layout(type, n > 1 ? 2 : 1);
 }
 
+static size_t count_of(const struct ibshift_side *side, uint32_t block)
+{
+    return (size_t)ibshift_array_at(side->counts, block);
+}
+
 static size_t elements(const struct ibshift_side *side)
 {
     size_t sum = 0;
@@ -52,7 +57,7 @@ static size_t elements(const struct ibshift_side *side)
         return side->count;
     case IBSHIFT_SIDE_RUNS:
         for (uint32_t i = 0; i < side->blocks; i++) {
-            sum += (size_t)side->counts[i];
+            sum += count_of(side, i);
         }
         return sum;
     default:
@@ -85,28 +90,34 @@ static uint32_t distinct_types(const struct ibshift_side *side)
     return NULL == side->type ? 0 : 1;
 }
 
-/* Types first, for their alignment. */
+enum { KEPT_WIDTH = 8 }; /* of an element of the arrays, at most */
+_Static_assert(sizeof(struct ompi_datatype_t *) <= KEPT_WIDTH, "as it says");
+
 size_t ibshift_side_keep_bytes(const struct ibshift_side *side)
 {
-    return NULL == side->counts ? 0
-                                : side->blocks * (sizeof(*side->types) + sizeof(*side->counts) +
-                                                  sizeof(*side->displs));
+    return IBSHIFT_NO_ARRAY == side->counts ? 0 : 3 * KEPT_WIDTH * (size_t)side->blocks;
 }
 
-static const void *copied(const void *array, size_t size, char *to)
+static ibshift_array_t copied(ibshift_array_t array, uint32_t count, char *to)
 {
-    return NULL == array ? NULL : memcpy(to, array, size);
+    size_t width = ibshift_array_width(array);
+
+    return IBSHIFT_NO_ARRAY == array
+               ? array
+               : ibshift_array_of(memcpy(to, ibshift_array_elements(array), count * width), width);
 }
 
 char *ibshift_side_keep(struct ibshift_side *side, char *memory)
 {
-    size_t types = side->blocks * sizeof(*side->types), ints = side->blocks * sizeof(int);
+    size_t most = KEPT_WIDTH * (size_t)side->blocks;
     char *end = memory + ibshift_side_keep_bytes(side);
 
-    if (NULL != side->counts) {
-        side->types = copied(side->types, types, memory);
-        side->counts = copied(side->counts, ints, memory + types);
-        side->displs = copied(side->displs, ints, memory + types + ints);
+    if (IBSHIFT_NO_ARRAY != side->counts) {
+        side->counts = copied(side->counts, side->blocks, memory);
+        side->displs = copied(side->displs, side->blocks, memory + most);
+    }
+    if (NULL != side->types) {
+        side->types = memcpy(memory + 2 * most, side->types, side->blocks * sizeof(*side->types));
     }
     for (uint32_t i = 0; i < distinct_types(side); i++) {
         struct ompi_datatype_t *type = type_of(side, i);
@@ -131,7 +142,7 @@ void ibshift_side_let_go(struct ibshift_side *side)
 
 size_t ibshift_side_block_bytes(const struct ibshift_side *side, uint32_t block)
 {
-    return (size_t)side->counts[block] * ibshift_type_size(type_of(side, block));
+    return count_of(side, block) * ibshift_type_size(type_of(side, block));
 }
 
 bool ibshift_side_is_dense(const struct ibshift_side *side)
@@ -140,14 +151,14 @@ bool ibshift_side_is_dense(const struct ibshift_side *side)
     bool is_first = true;
 
     for (uint32_t i = 0; has_displs(side) && i < side->blocks; i++) {
-        if (0 == side->counts[i]) {
+        if (0 == count_of(side, i)) {
             continue;
         }
-        if (!is_first && side->displs[i] != next) {
+        if (!is_first && ibshift_array_at(side->displs, i) != next) {
             return false;
         }
         is_first = false;
-        next = (ptrdiff_t)side->displs[i] + side->counts[i];
+        next = ibshift_array_at(side->displs, i) + (ptrdiff_t)count_of(side, i);
     }
     return true;
 }
@@ -174,7 +185,7 @@ bool ibshift_side_is_whole(const struct ibshift_side *side)
 static bool has_whole_types(const struct ibshift_side *side)
 {
     for (uint32_t i = 0; i < side->blocks; i++) {
-        if (!is_one_piece(side->types[i], (size_t)side->counts[i])) {
+        if (!is_one_piece(side->types[i], count_of(side, i))) {
             return false;
         }
     }
@@ -196,14 +207,14 @@ static const char *first_byte(const struct ibshift_side *side)
         block++;
     }
     return side->user +
-           side->displs[block] *
+           ibshift_array_at(side->displs, block) *
                (side->shape == IBSHIFT_SIDE_TYPES ? 1 : ibshift_type_extent(side->type)) +
            ibshift_type_lower_bound(type_of(side, block));
 }
 
 static void find_where(struct ibshift_side *side)
 {
-    side->is_device = NULL != ibshift_device && (side->loads || side->stores) &&
+    side->is_device = NULL != ibshift_device && !side->is_host && (side->loads || side->stores) &&
                       ibshift_device_is(first_byte(side));
     side->is_staged |= side->is_device;
 }
@@ -253,7 +264,7 @@ static void run_blocks(const struct ibshift_side *side, struct ibshift_blocks *b
 {
     side->offsets[0] = 0;
     for (uint32_t i = 0; i < side->blocks; i++) {
-        side->offsets[i + 1] = side->offsets[i] + (size_t)side->counts[i];
+        side->offsets[i + 1] = side->offsets[i] + count_of(side, i);
     }
     blocks->layout = IBSHIFT_OFFSETS;
     blocks->unit = unit_of(side);
@@ -268,8 +279,9 @@ static void typed_blocks(const struct ibshift_side *side, struct ibshift_blocks 
 
     for (uint32_t i = 0; i < side->blocks; i++) {
         lengths[i] = ibshift_side_block_bytes(side, i);
-        places[i] =
-            lengths[i] == 0 ? 0 : side->displs[i] + ibshift_type_lower_bound(side->types[i]);
+        places[i] = lengths[i] == 0 ? 0
+                                    : ibshift_array_at(side->displs, i) +
+                                          ibshift_type_lower_bound(side->types[i]);
     }
     blocks->layout = IBSHIFT_SIZE_COUNTS;
     blocks->size_counts = lengths;
@@ -279,10 +291,12 @@ static void typed_blocks(const struct ibshift_side *side, struct ibshift_blocks 
 static void counted_blocks(const struct ibshift_side *side, struct ibshift_blocks *blocks)
 {
     if (!side->is_staged) {
-        blocks->layout = IBSHIFT_INT_COUNTS;
+        bool is_wide = sizeof(int) != ibshift_array_width(side->counts);
+
+        blocks->layout = is_wide ? IBSHIFT_SIZE_COUNTS : IBSHIFT_INT_COUNTS;
         blocks->unit = ibshift_type_size(side->type);
-        blocks->counts = side->counts;
-        blocks->displs = side->displs;
+        blocks->counts = ibshift_array_elements(side->counts); /* or their wide namesakes */
+        blocks->displs = ibshift_array_elements(side->displs);
         return;
     }
     side->offsets[0] = 0;
@@ -435,8 +449,8 @@ static void convert_counts(const struct ibshift_side *side, bool pack)
         struct ompi_datatype_t *type = type_of(side, i);
         ptrdiff_t unit = side->shape == IBSHIFT_SIDE_TYPES ? 1 : ibshift_type_extent(type);
 
-        convert(side, side->user + side->displs[i] * unit, type, (size_t)side->counts[i],
-                side->scratch + side->offsets[i], pack);
+        convert(side, side->user + ibshift_array_at(side->displs, i) * unit, type,
+                count_of(side, i), side->scratch + side->offsets[i], pack);
     }
 }
 

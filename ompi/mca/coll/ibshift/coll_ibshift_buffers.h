@@ -8,6 +8,7 @@
 
 #include "ompi/datatype/ompi_datatype.h"
 
+#include "coll_ibshift_compat.h"
 #include "ibshift.h"
 
 /*
@@ -31,12 +32,12 @@ struct ibshift_side {
     size_t count;
     uint32_t blocks; /* not of a vector */
     bool is_operand; /* of a reduction: an element keeps its extent and is never split */
-    const int *counts;
-    const int *displs;
+    ibshift_array_t counts, displs;
     struct ompi_datatype_t *const *types;
     bool loads;    /* the user's data goes in before each start */
     bool stores;   /* what is there at the end goes to the user */
     bool is_apart; /* staged in any case */
+    bool is_host;  /* no memory of a device, as the program says */
 
     bool is_staged;
     bool is_device;  /* the user's memory is a device's */

@@ -466,6 +466,7 @@ int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicato
         call->name = job->name;
         call->send = job->send;
         call->recv = job->recv;
+        call->send.is_host = call->recv.is_host = ibshift_comm_is_host_only(comm);
         call->collective = job->collective;
         call->tells_counts = ibshift_job_tells_counts(job, call->op.params.alg);
         if (IBSHIFT_BLOCKING == form) {

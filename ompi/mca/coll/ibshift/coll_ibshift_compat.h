@@ -15,6 +15,7 @@
 #include "ompi_config.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/coll/coll.h"
+#include "ompi/runtime/params.h"
 
 #include <errno.h>
 #include <string.h>
@@ -32,8 +33,13 @@
 #include "opal/mca/pmix/pmix-internal.h"
 #define IBSHIFT_MODEX_GLOBAL PMIX_GLOBAL
 #else
-#error                                                                                             \
-    "ibshift knows Open MPI 4.1 and 5.0; say in coll_ibshift_compat.h what differs in this release"
+#define IBSHIFT_COLL_BASE_VERSION MCA_COLL_BASE_VERSION_3_0_0
+#include "ompi/runtime/ompi_rte.h"
+#include "opal/mca/pmix/pmix-internal.h"
+#define IBSHIFT_MODEX_GLOBAL PMIX_GLOBAL
+#if (OMPI_MAJOR_VERSION != 6 || OMPI_MINOR_VERSION != 0) && !defined(IBSHIFT_UNTESTED)
+#error "ibshift knows Open MPI 4.1, 5.0 and 6.0; -DIBSHIFT_UNTESTED tries it as if it were 6.0"
+#endif
 #endif
 
 #if OMPI_MAJOR_VERSION >= 5
@@ -41,13 +47,152 @@
 #include "opal/mca/accelerator/base/base.h"
 #endif
 
-#define IBSHIFT_TEXT_OF(x)          #x
-#define IBSHIFT_VERSION_OF(a, b, c) IBSHIFT_TEXT_OF(a) "." IBSHIFT_TEXT_OF(b) "." IBSHIFT_TEXT_OF(c)
-#define IBSHIFT_OMPI_RELEASE                                                                       \
-    IBSHIFT_VERSION_OF(OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION)
-
 /* The number of a job among those that one mpirun has started: 1, and more when one spawns. */
 #define IBSHIFT_LOCAL_JOB(jobid) ((jobid)&0xffff)
+
+/*
+ * Counts, and arrays of counts or of displacements for each rank: of int, and from 6.0 on as well of
+ * size_t or ptrdiff_t, which a bit of the pointer says.
+ */
+#if OMPI_MAJOR_VERSION >= 6
+typedef size_t ibshift_count_t;
+typedef ompi_count_array_t ibshift_array_t; /* as ompi_disp_array_t is */
+#else
+typedef int ibshift_count_t;
+typedef const int *ibshift_array_t;
+
+/* Open MPI's names in 6.0. */
+#define ompi_disp_array_get(array, i)    ((array)[i])
+#define ompi_count_array_ptr(array)      (array)
+#define ompi_count_array_is_64bit(array) false
+#define ompi_count_array_create(array)   (array)
+#define ompi_count_array_create_c(array) (array)
+#endif
+
+static inline ptrdiff_t ibshift_array_at(ibshift_array_t array, size_t i)
+{
+    return ompi_disp_array_get(array, i);
+}
+
+static inline const void *ibshift_array_elements(ibshift_array_t array)
+{
+    return ompi_count_array_ptr(array);
+}
+
+static inline size_t ibshift_array_width(ibshift_array_t array)
+{
+    return ompi_count_array_is_64bit(array) ? sizeof(size_t) : sizeof(int);
+}
+
+static inline ibshift_array_t ibshift_array_of(const void *elements, size_t width)
+{
+    return sizeof(int) == width ? ompi_count_array_create(elements)
+                                : ompi_count_array_create_c(elements);
+}
+#define IBSHIFT_NO_ARRAY ((ibshift_array_t)0)
+
+/*
+ * The slots of a communicator's table. Up to 5.0 the functions of an enabled module come there by
+ * who enables it, and each slot holds its module. From 6.0 on enable() puts them there, and
+ * disable() takes them away, once; who enables a module holds it.
+ */
+#if OMPI_MAJOR_VERSION >= 6
+enum { IBSHIFT_SLOTS_HOLD = false };
+
+#define IBSHIFT_ENTER_SLOT(comm, module, name)                                                     \
+    MCA_COLL_INSTALL_API(comm, name, (module)->coll_##name, module, "ibshift")
+
+#define IBSHIFT_LEAVE_SLOT(comm, module, before, name)                                             \
+    if (NULL != (module)->coll_##name && (module) == (comm)->c_coll->coll_##name##_module) {       \
+        MCA_COLL_INSTALL_API(comm, name, (before)->coll_##name, (before)->coll_##name##_module,    \
+                             "ibshift");                                                           \
+    }
+
+/* Of a module that has been enabled: what was in the slot before comes back, if need be. */
+#define IBSHIFT_BORROW_SLOT(comm, module, before, replaces, name)                                  \
+    if (!(replaces) && NULL != (before)->coll_##name) {                                            \
+        (comm)->c_coll->coll_##name = (before)->coll_##name;                                       \
+        (comm)->c_coll->coll_##name##_module = (before)->coll_##name##_module;                     \
+    }
+#else
+enum { IBSHIFT_SLOTS_HOLD = true };
+
+#define IBSHIFT_ENTER_SLOT(comm, module, name)
+#define IBSHIFT_LEAVE_SLOT(comm, module, before, name)
+
+#define IBSHIFT_BORROW_SLOT(comm, module, before, replaces, name)                                  \
+    if (NULL != (module)->coll_##name && ((replaces) || NULL == (before)->coll_##name)) {          \
+        if (NULL != (before)->coll_##name##_module) {                                              \
+            OBJ_RELEASE((before)->coll_##name##_module);                                           \
+        }                                                                                          \
+        (comm)->c_coll->coll_##name = (module)->coll_##name;                                       \
+        (comm)->c_coll->coll_##name##_module = module;                                             \
+        OBJ_RETAIN(module);                                                                        \
+    }
+#endif
+
+/* A component that is compiled into Open MPI's library is found by what this declares there. */
+#ifndef MCA_BASE_COMPONENT_INIT
+#define MCA_BASE_COMPONENT_INIT(project, framework, name)
+#endif
+
+/* The i-th of those; NULL: there are no more. */
+static inline const mca_base_component_t *
+ibshift_compat_static(const mca_base_framework_t *framework, int i)
+{
+#if OMPI_MAJOR_VERSION >= 6
+    const mca_base_component_t ***all = framework->framework_static_components;
+
+    return NULL == all || NULL == all[i] ? NULL : *all[i];
+#else
+    const mca_base_component_t **all = framework->framework_static_components;
+
+    return NULL == all ? NULL : all[i];
+#endif
+}
+
+/*
+ * Fault tolerance (ULFM). lost(): MPI's error class once the communicator was revoked or has lost a
+ * rank. peer_failed(): that of a collective whose peer does not answer. From 6.0 on modules are told of
+ * it, in 5.0 they have to look.
+ */
+static inline int ibshift_comm_lost(const struct ompi_communicator_t *comm)
+{
+#if defined(OPAL_ENABLE_FT_MPI) && OPAL_ENABLE_FT_MPI
+    if (comm->comm_revoked || comm->coll_revoked) {
+        return comm->comm_revoked ? MPI_ERR_REVOKED : MPI_ERR_PROC_FAILED;
+    }
+#endif
+    return OMPI_SUCCESS;
+}
+
+static inline int ibshift_compat_peer_failed(void)
+{
+#if defined(OPAL_ENABLE_FT_MPI) && OPAL_ENABLE_FT_MPI
+    if (ompi_ftmpi_enabled) {
+        return MPI_ERR_PROC_FAILED;
+    }
+#endif
+    return MPI_ERR_OTHER;
+}
+
+#if OMPI_MAJOR_VERSION >= 6
+#define IBSHIFT_SET_REVOKE(module, function) (module)->coll_revoke_local = function
+enum { IBSHIFT_LOOKS_FOR_LOST = false };
+#else
+#define IBSHIFT_SET_REVOKE(module, function)
+enum { IBSHIFT_LOOKS_FOR_LOST = OMPI_MAJOR_VERSION == 5 };
+#endif
+
+/* The program has said that it has no memory of devices there. */
+static inline bool ibshift_comm_is_host_only(const struct ompi_communicator_t *comm)
+{
+#ifdef OMPI_COMM_ASSERT_NO_ACCEL_BUF
+    return OMPI_COMM_CHECK_ASSERT_NO_ACCEL_BUF(comm);
+#else
+    return false;
+#endif
+}
 
 /* What Open MPI itself knows of memory of devices, where it was built for them. */
 #if OMPI_MAJOR_VERSION >= 5

@@ -7,7 +7,6 @@
 #include "coll_ibshift_choose.h"
 #include "coll_ibshift_call.h"
 
-#include "mpi.h"
 #include "ompi/constants.h"
 #include "ompi/mca/coll/base/base.h"
 #include "ompi/runtime/mpiruntime.h"
@@ -25,8 +24,6 @@
 
 enum { PRIORITY_WHEN_NAMED = 45 }; /* above tuned, han and inter, below sync and self */
 
-static const char release[] = IBSHIFT_OMPI_RELEASE;
-
 /* Named in --mca coll (and not in a list of exclusions). */
 static bool is_named(void)
 {
@@ -43,23 +40,6 @@ static bool is_named(void)
     }
     opal_argv_free(names);
     return found;
-}
-
-/* The release of the running library, as it says itself: "Open MPI v4.1.4, package: ...". */
-static bool fits_release(char *running, size_t size)
-{
-    char text[MPI_MAX_LIBRARY_VERSION_STRING];
-    const char *from;
-    int length = 0;
-
-    if (MPI_SUCCESS != MPI_Get_library_version(text, &length) ||
-        NULL == (from = strstr(text, "Open MPI v"))) {
-        snprintf(running, size, "of an unknown version");
-        return false;
-    }
-    from += strlen("Open MPI v");
-    snprintf(running, size, "%.*s", (int)strcspn(from, ", "), from);
-    return 0 == strcmp(running, release);
 }
 
 /* The first process that refuses ends the job, and what rank 0 has not printed by then is lost. */
@@ -187,12 +167,10 @@ static void register_params(void)
 
 static int component_register(void)
 {
-    char running[64];
-
     (void)opal_show_help_add_dir(IBSHIFT_HELP_DIR);
-    if (!fits_release(running, sizeof(running))) {
+    if (0 != strcmp(ompi_version_string, OMPI_IDENT_STRING)) { /* of the library; of its headers */
         if (is_named()) {
-            ibshift_help_once_a_job("wrong-release", release, running);
+            ibshift_help_once_a_job("wrong-release", OMPI_IDENT_STRING, ompi_version_string);
             let_rank_0_speak();
         }
         return OMPI_ERR_NOT_AVAILABLE;
@@ -251,3 +229,5 @@ mca_coll_base_component_t mca_coll_ibshift_component = {
     .collm_init_query = component_init_query,
     .collm_comm_query = mca_coll_ibshift_comm_query,
 };
+
+MCA_BASE_COMPONENT_INIT(ompi, coll, ibshift)

@@ -11,18 +11,8 @@
 #include "ompi/op/op.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 enum { MOST_AT_ONCE = 8 }; /* trials that are compared in one allreduce */
-
-static uint64_t time_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* Where ranks know unlike sizes, or an order of the fabric decides, nothing is tried. A rank's own
  * file does not tell: others may have none. */
@@ -107,7 +97,7 @@ void ibshift_correct_begin(mca_coll_ibshift_module_t *module, const struct ibshi
         &c->trial, ibshift_params.correct < 2 ? 2 : (uint32_t)ibshift_params.correct);
     if (IBSHIFT_TRIAL_IDLE != call->turn) {
         call->correction = c;
-        call->begin = time_ns();
+        call->begin = ibshift_net_now(ibshift_endpoint.net);
     }
     c->is_rivals = IBSHIFT_TRIAL_RIVAL == call->turn;
 }
@@ -143,7 +133,8 @@ int ibshift_correct_end(mca_coll_ibshift_module_t *module, struct ompi_communica
     struct ibshift_correction *c = call->correction;
 
     if (NULL != c) {
-        ibshift_trial_take(&c->trial, (enum ibshift_trial_turn)call->turn, time_ns() - call->begin);
+        ibshift_trial_take(&c->trial, (enum ibshift_trial_turn)call->turn,
+                           ibshift_net_now(ibshift_endpoint.net) - call->begin);
         c->is_rivals = false;
     }
     if (OMPI_SUCCESS != rc || NULL == module->corrections || module->is_agreeing ||

@@ -12,8 +12,9 @@
 #define IN_LINE __attribute__((always_inline)) static inline
 
 /* A side that has no meaning on this rank: 0, NULL. */
-IN_LINE struct ibshift_raw raw_of(const void *sbuf, int scount, struct ompi_datatype_t *stype,
-                                  void *rbuf, int rcount, struct ompi_datatype_t *rtype, int root)
+IN_LINE struct ibshift_raw raw_of(const void *sbuf, ibshift_count_t scount,
+                                  struct ompi_datatype_t *stype, void *rbuf, ibshift_count_t rcount,
+                                  struct ompi_datatype_t *rtype, int root)
 {
     bool in_place = MPI_IN_PLACE == sbuf;
 
@@ -29,7 +30,7 @@ IN_LINE struct ibshift_raw raw_of(const void *sbuf, int scount, struct ompi_data
 }
 
 /* A vector on both sides. */
-IN_LINE struct ibshift_raw raw_operands(const void *sbuf, void *rbuf, int count,
+IN_LINE struct ibshift_raw raw_operands(const void *sbuf, void *rbuf, ibshift_count_t count,
                                         struct ompi_datatype_t *type, struct ompi_op_t *op,
                                         int root)
 {
@@ -40,14 +41,15 @@ IN_LINE struct ibshift_raw raw_operands(const void *sbuf, void *rbuf, int count,
 }
 
 /* Blocks with a count each; in place the send side's are not looked at. */
-IN_LINE struct ibshift_raw with_counts(struct ibshift_raw raw, const int *scounts,
-                                       const int *sdispls, const int *rcounts, const int *rdispls)
+IN_LINE struct ibshift_raw with_counts(struct ibshift_raw raw, ibshift_array_t scounts,
+                                       ibshift_array_t sdispls, ibshift_array_t rcounts,
+                                       ibshift_array_t rdispls)
 {
     bool in_place = MPI_IN_PLACE == raw.sbuf;
 
     raw.form |= IBSHIFT_RAW_VECTOR;
-    raw.scounts = in_place ? NULL : scounts;
-    raw.sdispls = in_place ? NULL : sdispls;
+    raw.scounts = in_place ? 0 : scounts;
+    raw.sdispls = in_place ? 0 : sdispls;
     raw.rcounts = rcounts;
     raw.rdispls = rdispls;
     return raw;
@@ -77,16 +79,17 @@ IN_LINE struct ibshift_raw with_types(struct ibshift_raw raw, struct ompi_dataty
 #define RAW         ((struct ibshift_raw){.root = 0})
 #include "coll_ibshift_forms.h"
 
-#define NAME        bcast
-#define KIND        IBSHIFT_BCAST
-#define PARAMS(...) void *buf, int count, struct ompi_datatype_t *type, int root, __VA_ARGS__
-#define ARGS(...)   buf, count, type, root, __VA_ARGS__
-#define RAW         raw_of(NULL, 0, NULL, buf, count, type, root)
+#define NAME bcast
+#define KIND IBSHIFT_BCAST
+#define PARAMS(...)                                                                                \
+    void *buf, ibshift_count_t count, struct ompi_datatype_t *type, int root, __VA_ARGS__
+#define ARGS(...) buf, count, type, root, __VA_ARGS__
+#define RAW       raw_of(NULL, 0, NULL, buf, count, type, root)
 #include "coll_ibshift_forms.h"
 
 #define BLOCK_PARAMS                                                                               \
-    const void *sbuf, int scount, struct ompi_datatype_t *stype, void *rbuf, int rcount,           \
-        struct ompi_datatype_t *rtype
+    const void *sbuf, ibshift_count_t scount, struct ompi_datatype_t *stype, void *rbuf,           \
+        ibshift_count_t rcount, struct ompi_datatype_t *rtype
 #define BLOCK_ARGS sbuf, scount, stype, rbuf, rcount, rtype
 
 #define NAME        gather
@@ -120,40 +123,43 @@ IN_LINE struct ibshift_raw with_types(struct ibshift_raw raw, struct ompi_dataty
 #define NAME gatherv
 #define KIND IBSHIFT_GATHER
 #define PARAMS(...)                                                                                \
-    const void *sbuf, int scount, struct ompi_datatype_t *stype, void *rbuf, const int *rcounts,   \
-        const int *displs, struct ompi_datatype_t *rtype, int root, __VA_ARGS__
+    const void *sbuf, ibshift_count_t scount, struct ompi_datatype_t *stype, void *rbuf,           \
+        ibshift_array_t rcounts, ibshift_array_t displs, struct ompi_datatype_t *rtype, int root,  \
+        __VA_ARGS__
 #define ARGS(...) sbuf, scount, stype, rbuf, rcounts, displs, rtype, root, __VA_ARGS__
 #define RAW                                                                                        \
-    with_counts(raw_of(sbuf, scount, stype, rbuf, 0, AT_ROOT(rtype, NULL), root), NULL, NULL,      \
-                AT_ROOT(rcounts, NULL), AT_ROOT(displs, NULL))
+    with_counts(raw_of(sbuf, scount, stype, rbuf, 0, AT_ROOT(rtype, NULL), root), 0, 0,            \
+                AT_ROOT(rcounts, 0), AT_ROOT(displs, 0))
 #include "coll_ibshift_forms.h"
 
 #define NAME scatterv
 #define KIND IBSHIFT_SCATTER
 #define PARAMS(...)                                                                                \
-    const void *sbuf, const int *scounts, const int *displs, struct ompi_datatype_t *stype,        \
-        void *rbuf, int rcount, struct ompi_datatype_t *rtype, int root, __VA_ARGS__
+    const void *sbuf, ibshift_array_t scounts, ibshift_array_t displs,                             \
+        struct ompi_datatype_t *stype, void *rbuf, ibshift_count_t rcount,                         \
+        struct ompi_datatype_t *rtype, int root, __VA_ARGS__
 #define ARGS(...) sbuf, scounts, displs, stype, rbuf, rcount, rtype, root, __VA_ARGS__
 #define RAW                                                                                        \
     with_counts(raw_of(sbuf, 0, AT_ROOT(stype, NULL), rbuf, rcount, rtype, root),                  \
-                AT_ROOT(scounts, NULL), AT_ROOT(displs, NULL), NULL, NULL)
+                AT_ROOT(scounts, 0), AT_ROOT(displs, 0), 0, 0)
 #include "coll_ibshift_forms.h"
 
 #define NAME allgatherv
 #define KIND IBSHIFT_ALLGATHER
 #define PARAMS(...)                                                                                \
-    const void *sbuf, int scount, struct ompi_datatype_t *stype, void *rbuf, const int *rcounts,   \
-        const int *displs, struct ompi_datatype_t *rtype, __VA_ARGS__
+    const void *sbuf, ibshift_count_t scount, struct ompi_datatype_t *stype, void *rbuf,           \
+        ibshift_array_t rcounts, ibshift_array_t displs, struct ompi_datatype_t *rtype,            \
+        __VA_ARGS__
 #define ARGS(...) sbuf, scount, stype, rbuf, rcounts, displs, rtype, __VA_ARGS__
-#define RAW       with_counts(raw_of(sbuf, scount, stype, rbuf, 0, rtype, 0), NULL, NULL, rcounts, displs)
+#define RAW       with_counts(raw_of(sbuf, scount, stype, rbuf, 0, rtype, 0), 0, 0, rcounts, displs)
 #include "coll_ibshift_forms.h"
 
 #define NAME alltoallv
 #define KIND IBSHIFT_ALLTOALL
 #define PARAMS(...)                                                                                \
-    const void *sbuf, const int *scounts, const int *sdispls, struct ompi_datatype_t *stype,       \
-        void *rbuf, const int *rcounts, const int *rdispls, struct ompi_datatype_t *rtype,         \
-        __VA_ARGS__
+    const void *sbuf, ibshift_array_t scounts, ibshift_array_t sdispls,                            \
+        struct ompi_datatype_t *stype, void *rbuf, ibshift_array_t rcounts,                        \
+        ibshift_array_t rdispls, struct ompi_datatype_t *rtype, __VA_ARGS__
 #define ARGS(...) sbuf, scounts, sdispls, stype, rbuf, rcounts, rdispls, rtype, __VA_ARGS__
 #define RAW                                                                                        \
     with_counts(raw_of(sbuf, 0, stype, rbuf, 0, rtype, 0), scounts, sdispls, rcounts, rdispls)
@@ -162,9 +168,9 @@ IN_LINE struct ibshift_raw with_types(struct ibshift_raw raw, struct ompi_dataty
 #define NAME alltoallw
 #define KIND IBSHIFT_ALLTOALL
 #define PARAMS(...)                                                                                \
-    const void *sbuf, const int *scounts, const int *sdispls,                                      \
-        struct ompi_datatype_t *const *stypes, void *rbuf, const int *rcounts, const int *rdispls, \
-        struct ompi_datatype_t *const *rtypes, __VA_ARGS__
+    const void *sbuf, ibshift_array_t scounts, ibshift_array_t sdispls,                            \
+        struct ompi_datatype_t *const *stypes, void *rbuf, ibshift_array_t rcounts,                \
+        ibshift_array_t rdispls, struct ompi_datatype_t *const *rtypes, __VA_ARGS__
 #define ARGS(...) sbuf, scounts, sdispls, stypes, rbuf, rcounts, rdispls, rtypes, __VA_ARGS__
 #define RAW                                                                                        \
     with_types(                                                                                    \
@@ -175,14 +181,15 @@ IN_LINE struct ibshift_raw with_types(struct ibshift_raw raw, struct ompi_dataty
 #define NAME reduce
 #define KIND IBSHIFT_REDUCE
 #define PARAMS(...)                                                                                \
-    const void *sbuf, void *rbuf, int count, struct ompi_datatype_t *type, struct ompi_op_t *op,   \
-        int root, __VA_ARGS__
+    const void *sbuf, void *rbuf, ibshift_count_t count, struct ompi_datatype_t *type,             \
+        struct ompi_op_t *op, int root, __VA_ARGS__
 #define ARGS(...) sbuf, rbuf, count, type, op, root, __VA_ARGS__
 #define RAW       raw_operands(sbuf, rbuf, count, type, op, root)
 #include "coll_ibshift_forms.h"
 
 #define VECTOR_PARAMS                                                                              \
-    const void *sbuf, void *rbuf, int count, struct ompi_datatype_t *type, struct ompi_op_t *op
+    const void *sbuf, void *rbuf, ibshift_count_t count, struct ompi_datatype_t *type,             \
+        struct ompi_op_t *op
 #define VECTOR_ARGS sbuf, rbuf, count, type, op
 
 #define NAME        allreduce
@@ -216,8 +223,8 @@ IN_LINE struct ibshift_raw with_types(struct ibshift_raw raw, struct ompi_dataty
 #define NAME reduce_scatter
 #define KIND IBSHIFT_REDUCE_SCATTER
 #define PARAMS(...)                                                                                \
-    const void *sbuf, void *rbuf, const int *rcounts, struct ompi_datatype_t *type,                \
+    const void *sbuf, void *rbuf, ibshift_array_t rcounts, struct ompi_datatype_t *type,           \
         struct ompi_op_t *op, __VA_ARGS__
 #define ARGS(...) sbuf, rbuf, rcounts, type, op, __VA_ARGS__
-#define RAW       with_counts(raw_operands(sbuf, rbuf, 0, type, op, 0), NULL, NULL, rcounts, NULL)
+#define RAW       with_counts(raw_operands(sbuf, rbuf, 0, type, op, 0), 0, 0, rcounts, 0)
 #include "coll_ibshift_forms.h"

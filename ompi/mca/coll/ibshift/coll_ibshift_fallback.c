@@ -25,10 +25,10 @@ static mca_base_framework_t shadow = {
 };
 static bool is_open;
 
-enum { LIBNBC, INTER, SELF, TUNED, LENDER_COUNT };
-static const char *const names[LENDER_COUNT] = {
+enum { LIBNBC, INTER, SELF, TUNED };
+static const char *const names[IBSHIFT_LENDERS] = {
     [LIBNBC] = "libnbc", [INTER] = "inter", [SELF] = "self", [TUNED] = "tuned"};
-static mca_coll_base_component_t *lenders[LENDER_COUNT]; /* NULL: listed, nothing to borrow */
+static mca_coll_base_component_t *lenders[IBSHIFT_LENDERS]; /* NULL: listed, nothing to borrow */
 
 static mca_coll_base_component_t *find(mca_base_framework_t *framework, const char *name)
 {
@@ -46,12 +46,12 @@ static mca_coll_base_component_t *find(mca_base_framework_t *framework, const ch
 /* Open MPI ends the job where a component is selected that is not there. */
 static bool is_installed(const char *name)
 {
-    const mca_base_component_t **fixed = ompi_coll_base_framework.framework_static_components;
+    const mca_base_component_t *fixed;
     mca_base_component_repository_item_t *item;
     opal_list_t *found = NULL;
 
-    for (; NULL != fixed && NULL != *fixed; fixed++) {
-        if (0 == strcmp((*fixed)->mca_component_name, name)) {
+    for (int i = 0; NULL != (fixed = ibshift_compat_static(&ompi_coll_base_framework, i)); i++) {
+        if (0 == strcmp(fixed->mca_component_name, name)) {
             return true;
         }
     }
@@ -91,7 +91,7 @@ static bool is_basic_alone(void)
 static void select_unlisted(char *selection, size_t size)
 {
     selection[0] = '\0';
-    for (int i = 0; i < LENDER_COUNT; i++) {
+    for (int i = 0; i < IBSHIFT_LENDERS; i++) {
         if (TUNED == i && !(is_basic_alone() && is_installed(names[i]))) {
             continue;
         }
@@ -129,7 +129,7 @@ int ibshift_borrow_open(bool progress_threads, bool mpi_threads)
     shadow.framework_selection = selection;
     rc = open_shadow();
     shadow.framework_selection = NULL;
-    for (int i = 0; OMPI_SUCCESS == rc && i < LENDER_COUNT; i++) {
+    for (int i = 0; OMPI_SUCCESS == rc && i < IBSHIFT_LENDERS; i++) {
         lenders[i] = find(&shadow, names[i]);
         if (NULL != lenders[i]) {
             rc = lenders[i]->collm_init_query(progress_threads, mpi_threads);
@@ -153,24 +153,17 @@ void ibshift_borrow_close(void)
     OBJ_DESTRUCT(&shadow.framework_failed_components);
 }
 
-#define TAKE_SLOT(name)                                                                            \
-    if (NULL != module->coll_##name && (replace || NULL == comm->c_coll->coll_##name)) {           \
-        if (NULL != comm->c_coll->coll_##name##_module) {                                          \
-            OBJ_RELEASE(comm->c_coll->coll_##name##_module);                                       \
-        }                                                                                          \
-        comm->c_coll->coll_##name = module->coll_##name;                                           \
-        comm->c_coll->coll_##name##_module = module;                                               \
-        OBJ_RETAIN(module);                                                                        \
-    }
-#define TAKE(name) IBSHIFT_FORMS(TAKE_SLOT, name)
+#define TAKE_SLOT(name) IBSHIFT_BORROW_SLOT(comm, module, &before, replaces, name)
+#define TAKE(name)      IBSHIFT_FORMS(TAKE_SLOT, name)
 
-static int fill_from(mca_coll_base_component_t *lender, struct ompi_communicator_t *comm,
-                     bool replace)
+static int fill_from(int lender, mca_coll_ibshift_module_t *ours, struct ompi_communicator_t *comm,
+                     bool replaces)
 {
+    mca_coll_base_comm_coll_t before = *comm->c_coll;
     mca_coll_base_module_t *module;
     int rc, priority;
 
-    module = lender->collm_comm_query(comm, &priority);
+    module = NULL == lenders[lender] ? NULL : lenders[lender]->collm_comm_query(comm, &priority);
     if (NULL == module) { /* not for this communicator */
         return OMPI_SUCCESS;
     }
@@ -179,23 +172,22 @@ static int fill_from(mca_coll_base_component_t *lender, struct ompi_communicator
         IBSHIFT_NATIVE(TAKE)
         IBSHIFT_NEIGHBOR(TAKE)
     }
-    OBJ_RELEASE(module); /* the slots hold it now */
+    if (IBSHIFT_SLOTS_HOLD) {
+        OBJ_RELEASE(module);
+    } else {
+        ours->borrowed[lender] = module;
+    }
     return rc;
 }
 
-int ibshift_borrow_fill(struct ompi_communicator_t *comm)
+int ibshift_borrow_fill(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
 {
-    int rc = OMPI_SUCCESS;
+    int rc = fill_from(LIBNBC, module, comm, false);
 
-    if (NULL != lenders[LIBNBC]) {
-        rc = fill_from(lenders[LIBNBC], comm, false);
-    }
-    if (OMPI_SUCCESS == rc && NULL != lenders[INTER] && OMPI_COMM_IS_INTER(comm)) {
-        rc = fill_from(lenders[INTER], comm, true);
-    }
-    if (OMPI_SUCCESS == rc && NULL != lenders[SELF] && OMPI_COMM_IS_INTRA(comm) &&
-        1 == ompi_comm_size(comm)) {
-        rc = fill_from(lenders[SELF], comm, true);
+    if (OMPI_SUCCESS == rc && OMPI_COMM_IS_INTER(comm)) {
+        rc = fill_from(INTER, module, comm, true);
+    } else if (OMPI_SUCCESS == rc && 1 == ompi_comm_size(comm)) {
+        rc = fill_from(SELF, module, comm, true);
     }
     return rc;
 }
@@ -205,7 +197,18 @@ bool ibshift_borrow_has_tuned(void)
     return NULL != lenders[TUNED];
 }
 
-int ibshift_borrow_tuned(struct ompi_communicator_t *comm)
+int ibshift_borrow_tuned(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
 {
-    return NULL == lenders[TUNED] ? OMPI_SUCCESS : fill_from(lenders[TUNED], comm, true);
+    return fill_from(TUNED, module, comm, true);
+}
+
+void ibshift_borrow_return(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
+{
+    for (int i = IBSHIFT_LENDERS - 1; i >= 0; i--) {
+        if (NULL != module->borrowed[i]) {
+            (void)module->borrowed[i]->coll_module_disable(module->borrowed[i], comm);
+            OBJ_RELEASE(module->borrowed[i]);
+            module->borrowed[i] = NULL;
+        }
+    }
 }

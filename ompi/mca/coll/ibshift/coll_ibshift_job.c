@@ -14,31 +14,36 @@
 #include <string.h>
 
 /* A block for each of n ranks, as MPI's arguments say. */
-static struct ibshift_side blocks(const void *user, int count, const int *counts, const int *displs,
-                                  struct ompi_datatype_t *type,
+static struct ibshift_side blocks(const void *user, ibshift_count_t count, ibshift_array_t counts,
+                                  ibshift_array_t displs, struct ompi_datatype_t *type,
                                   struct ompi_datatype_t *const *types, uint32_t n)
 {
-    return (struct ibshift_side){.shape = NULL != types    ? IBSHIFT_SIDE_TYPES
-                                          : NULL != counts ? IBSHIFT_SIDE_COUNTS
-                                                           : IBSHIFT_SIDE_BLOCKS,
+    return (struct ibshift_side){.shape = NULL != types                ? IBSHIFT_SIDE_TYPES
+                                          : IBSHIFT_NO_ARRAY != counts ? IBSHIFT_SIDE_COUNTS
+                                                                       : IBSHIFT_SIDE_BLOCKS,
                                  .user = (char *)(uintptr_t)user,
                                  .count = (size_t)count,
                                  .counts = counts,
                                  .displs = displs,
                                  .type = type,
                                  .types = types,
-                                 .blocks = n};
+                                 .blocks = n,
+                                 .is_apart =
+                                     IBSHIFT_NO_ARRAY != counts && IBSHIFT_NO_ARRAY != displs &&
+                                     ibshift_array_width(counts) != ibshift_array_width(displs)};
 }
 
 /* One of the blocks as a side of its own. */
 static struct ibshift_side block_of(const struct ibshift_side *all, uint32_t rank)
 {
-    bool is_counted = NULL != all->counts;
-    ptrdiff_t at = is_counted ? all->displs[rank] : (ptrdiff_t)rank * (ptrdiff_t)all->count;
+    bool is_counted = IBSHIFT_NO_ARRAY != all->counts;
+    ptrdiff_t at =
+        is_counted ? ibshift_array_at(all->displs, rank) : (ptrdiff_t)rank * (ptrdiff_t)all->count;
 
     return (struct ibshift_side){.shape = IBSHIFT_SIDE_BLOCKS,
                                  .user = all->user + at * ibshift_type_extent(all->type),
-                                 .count = is_counted ? (size_t)all->counts[rank] : all->count,
+                                 .count = is_counted ? (size_t)ibshift_array_at(all->counts, rank)
+                                                     : all->count,
                                  .type = all->type,
                                  .blocks = 1};
 }
@@ -48,10 +53,10 @@ static uint64_t bytes_of(const struct ibshift_side *side)
 {
     uint64_t elements = side->count;
 
-    if (NULL != side->counts) {
+    if (IBSHIFT_NO_ARRAY != side->counts) {
         elements = 0;
         for (uint32_t i = 0; i < side->blocks; i++) {
-            elements += (uint64_t)side->counts[i];
+            elements += (uint64_t)ibshift_array_at(side->counts, i);
         }
         return elements * ibshift_type_size(side->type) / side->blocks;
     }
@@ -128,11 +133,11 @@ static void describe_scattered(const mca_coll_ibshift_module_t *module,
     job->send.shape = job->recv.shape = IBSHIFT_SIDE_BLOCKS;
     job->send.blocks = module->size;
     job->recv.blocks = 1;
-    if (NULL != raw->rcounts) {
+    if (IBSHIFT_NO_ARRAY != raw->rcounts) {
         job->needs = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_ALL;
         job->send.shape = IBSHIFT_SIDE_RUNS;
         job->send.counts = raw->rcounts;
-        job->recv.count = (size_t)raw->rcounts[module->rank];
+        job->recv.count = (size_t)ibshift_array_at(raw->rcounts, module->rank);
         job->bytes = bytes_of(&job->send);
     }
 }
@@ -276,7 +281,9 @@ uint64_t ibshift_job_elements(const struct ibshift_job *job, uint32_t ranks)
     case IBSHIFT_ALLREDUCE:
         return elements;
     case IBSHIFT_REDUCE_SCATTER: /* with counts, a rank that gets nothing may end first */
-        return NULL == job->recv.counts && NULL == job->send.counts ? elements * ranks : 0;
+        return IBSHIFT_NO_ARRAY == job->recv.counts && IBSHIFT_NO_ARRAY == job->send.counts
+                   ? elements * ranks
+                   : 0;
     default:
         return 0;
     }
@@ -318,7 +325,7 @@ static int code_of(int status)
     case -EMSGSIZE:
         return MPI_ERR_TRUNCATE;
     default:
-        return MPI_ERR_OTHER;
+        return ibshift_compat_peer_failed();
     }
 }
 

@@ -25,9 +25,10 @@ struct ibshift_raw {
     /* What the call must have in common with an earlier one; of arrays the contents. */
     struct ompi_datatype_t *stype, *rtype;
     struct ompi_op_t *op;
-    int scount, rcount, root;
+    ibshift_count_t scount, rcount;
+    int root;
     int form; /* enum ibshift_raw_form, together */
-    const int *scounts, *sdispls, *rcounts, *rdispls;
+    ibshift_array_t scounts, sdispls, rcounts, rdispls;
     struct ompi_datatype_t *const *stypes, *const *rtypes;
 };
 
@@ -74,7 +75,8 @@ static inline bool ibshift_job_grants_anew(const struct ibshift_job *job, bool i
     return job->bytes <= IBSHIFT_STANDING_MOST &&
            ((IBSHIFT_ALLREDUCE == job->collective && !is_blocking) ||
             (IBSHIFT_REDUCE_SCATTER == job->collective &&
-             (!is_blocking || NULL != job->recv.counts || NULL != job->send.counts)));
+             (!is_blocking || IBSHIFT_NO_ARRAY != job->recv.counts ||
+              IBSHIFT_NO_ARRAY != job->send.counts)));
 }
 
 /* Jobs of one kind and size have one plan. */

@@ -23,6 +23,7 @@
             module->super.coll_##name = NULL;                                                      \
         } else {                                                                                   \
             OBJ_RETAIN(module->fallback.coll_##name##_module);                                     \
+            IBSHIFT_ENTER_SLOT(comm, &module->super, name);                                        \
         }                                                                                          \
     }
 #define SAVE(name) IBSHIFT_FORMS(SAVE_SLOT, name)
@@ -39,6 +40,9 @@ static void give_back_fallbacks(mca_coll_ibshift_module_t *module)
 {
     IBSHIFT_NATIVE(GIVE_BACK)
 }
+
+#define LEAVE_SLOT(name) IBSHIFT_LEAVE_SLOT(comm, &module->super, &module->fallback, name)
+#define LEAVE(name)      IBSHIFT_FORMS(LEAVE_SLOT, name)
 
 #define INSTALL(name) ibshift_install_##name(&module->super);
 
@@ -78,30 +82,33 @@ static void explain_unused(struct ompi_communicator_t *comm)
             ibshift_borrow_has_tuned() ? "tuned" : "the components beneath");
 }
 
-static int module_enable(mca_coll_base_module_t *base, struct ompi_communicator_t *comm)
+/* Up to 5.0 Open MPI calls it once for every slot that we hold. */
+static int module_disable(mca_coll_base_module_t *base, struct ompi_communicator_t *comm)
 {
     mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;
-    int rc = ibshift_borrow_fill(comm);
 
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    if (!can_be_native(module, comm)) {
-        explain_unused(comm);
-        return ibshift_borrow_tuned(comm);
-    }
-    if (ibshift_params.native) {
-        make_native(module, comm);
-        IBSHIFT_NATIVE(SAVE)
-    }
+    IBSHIFT_NATIVE(LEAVE)
+    give_back_fallbacks(module);
+    ibshift_borrow_return(module, comm);
     return OMPI_SUCCESS;
 }
 
-/* Open MPI calls it once for every slot that we hold. */
-static int module_disable(mca_coll_base_module_t *base, struct ompi_communicator_t *comm)
+static int module_enable(mca_coll_base_module_t *base, struct ompi_communicator_t *comm)
 {
-    give_back_fallbacks((mca_coll_ibshift_module_t *)base);
-    return OMPI_SUCCESS;
+    mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;
+    int rc = ibshift_borrow_fill(module, comm);
+
+    if (OMPI_SUCCESS == rc && !can_be_native(module, comm)) {
+        explain_unused(comm);
+        rc = ibshift_borrow_tuned(module, comm);
+    } else if (OMPI_SUCCESS == rc && ibshift_params.native) {
+        make_native(module, comm);
+        IBSHIFT_NATIVE(SAVE)
+    }
+    if (OMPI_SUCCESS != rc) {
+        (void)module_disable(base, comm); /* nobody else does */
+    }
+    return rc;
 }
 
 void ibshift_end(void)
@@ -123,6 +130,7 @@ static void module_construct(mca_coll_ibshift_module_t *module)
     ibshift_ledger_init(&module->ledger);
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;
+    IBSHIFT_SET_REVOKE(&module->super, ibshift_revoke_local);
 }
 
 /* Also the way out of a module that was never enabled, or whose slots others took. */

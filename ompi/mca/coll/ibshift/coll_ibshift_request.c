@@ -116,8 +116,12 @@ static void look_at_clock(const struct ompi_communicator_t *comm,
 static int finish(ibshift_call_t *call)
 {
     if (0 != call->op.status) {
-        int code = ibshift_report(call->module, call->request.super.req_mpi_object.comm, &call->op,
-                                  call->name);
+        struct ompi_communicator_t *comm = call->request.super.req_mpi_object.comm;
+        int code = ibshift_comm_lost(comm);
+
+        if (OMPI_SUCCESS == code) {
+            code = ibshift_report(call->module, comm, &call->op, call->name);
+        }
 
         (void)give_up(call->module, code);
         return code;
@@ -474,6 +478,9 @@ static int request_start(size_t count, ompi_request_t **requests)
 static int progress(void)
 {
     see();
+    if (IBSHIFT_LOOKS_FOR_LOST && MPI_ERR_OTHER != ibshift_compat_peer_failed()) {
+        ibshift_revoke_lost();
+    }
     return ibshift_engine_progress(ibshift_endpoint.engine);
 }
 

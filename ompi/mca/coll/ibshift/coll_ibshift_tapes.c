@@ -38,7 +38,8 @@ struct ibshift_kept_tape {
     bool commutes;
     struct type_numbers stype, rtype;
     size_t counts;                  /* of each array */
-    int *arrays;                    /* counts and displacements of both sides */
+    size_t width[ARRAYS];           /* of an element */
+    uint64_t *arrays;               /* counts and displacements of both sides, as wide or less */
     struct ompi_datatype_t **types; /* of both sides, for each block; NULL: none is for a block */
     struct ibshift_operator reducer;
 
@@ -52,11 +53,15 @@ struct ibshift_tapes {
 
 static bool has_arrays(const struct ibshift_kept_tape *kept, const struct ibshift_raw *raw)
 {
-    const int *const arrays[ARRAYS] = {raw->scounts, raw->sdispls, raw->rcounts, raw->rdispls};
+    const ibshift_array_t now[ARRAYS] = {raw->scounts, raw->sdispls, raw->rcounts, raw->rdispls};
 
     for (size_t i = 0; i < (0 == kept->counts ? 0 : ARRAYS); i++) {
-        if (NULL != arrays[i] &&
-            0 != memcmp(arrays[i], kept->arrays + i * kept->counts, kept->counts * sizeof(int))) {
+        size_t width = ibshift_array_width(now[i]);
+
+        if (IBSHIFT_NO_ARRAY != now[i] &&
+            (width != kept->width[i] ||
+             0 != memcmp(ibshift_array_elements(now[i]), kept->arrays + i * kept->counts,
+                         kept->counts * width))) {
             return false;
         }
     }
@@ -86,16 +91,17 @@ static void empty(struct ibshift_kept_tape *kept)
 static bool copy_arrays(struct ibshift_kept_tape *kept, const struct ibshift_raw *raw,
                         uint32_t size)
 {
-    const int *const arrays[ARRAYS] = {raw->scounts, raw->sdispls, raw->rcounts, raw->rdispls};
+    const ibshift_array_t now[ARRAYS] = {raw->scounts, raw->sdispls, raw->rcounts, raw->rdispls};
 
-    if (NULL == raw->scounts && NULL == raw->rcounts) {
+    if (IBSHIFT_NO_ARRAY == raw->scounts && IBSHIFT_NO_ARRAY == raw->rcounts) {
         return true;
     }
     kept->counts = size;
-    kept->arrays = calloc(ARRAYS * (size_t)size, sizeof(int));
+    kept->arrays = calloc(ARRAYS * (size_t)size, sizeof(*kept->arrays));
     for (size_t i = 0; NULL != kept->arrays && i < ARRAYS; i++) {
-        if (NULL != arrays[i]) {
-            memcpy(kept->arrays + i * size, arrays[i], size * sizeof(int));
+        kept->width[i] = ibshift_array_width(now[i]);
+        if (IBSHIFT_NO_ARRAY != now[i]) {
+            memcpy(kept->arrays + i * size, ibshift_array_elements(now[i]), size * kept->width[i]);
         }
     }
     return NULL != kept->arrays;
@@ -128,7 +134,7 @@ static bool has_order(const mca_coll_ibshift_module_t *module, const struct ibsh
 
 static bool has_few_counts(const struct ibshift_side *side)
 {
-    return NULL == side->counts || side->blocks <= MOST_COUNTS;
+    return IBSHIFT_NO_ARRAY == side->counts || side->blocks <= MOST_COUNTS;
 }
 
 static bool can_have_tape(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)

@@ -172,6 +172,32 @@ static struct ibshift_ledger *ledger(void *context, uint32_t id)
                                                                             : NULL;
 }
 
+int ibshift_revoke_local(struct ompi_communicator_t *comm, mca_coll_base_module_t *base)
+{
+    mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;
+    int code = ibshift_comm_lost(comm), first = OMPI_SUCCESS;
+
+    if (NULL != module->peers && OMPI_SUCCESS != code &&
+        atomic_compare_exchange_strong(&module->failed, &first, code)) {
+        ibshift_engine_give_up(ibshift_endpoint.engine, module->wire_id,
+                               module->peers[module->rank], -ECONNABORTED);
+    }
+    return OMPI_SUCCESS;
+}
+
+void ibshift_revoke_lost(void)
+{
+    for (int i = 0; i < opal_pointer_array_get_size(&ompi_mpi_communicators); i++) {
+        struct ompi_communicator_t *comm = ompi_comm_lookup((uint32_t)i);
+        mca_coll_ibshift_module_t *module =
+            NULL == comm || NULL == comm->c_coll ? NULL : ibshift_module_of(comm);
+
+        if (NULL != module) {
+            (void)ibshift_revoke_local(comm, &module->super);
+        }
+    }
+}
+
 static const struct ibshift_net_comms comms = {.is_here = has_comm, .ledger = ledger};
 
 static int open_adapter(char *error, size_t size)
