@@ -20,7 +20,7 @@ enum { STACK = 1 << 20 };
 enum { CALM = 3 }; /* so often has each rank found nothing before the clock goes on */
 
 static const uint64_t us = 1000, ms = 1000 * 1000, second = 1000 * 1000 * 1000ull;
-static const uint64_t longest = 400 * 1000 * 1000000ull; /* ns without anything: it hangs */
+static const uint64_t longest = 400 * 1000 * 1000000ull;  /* ns without anything: it hangs */
 static const uint64_t most_branches = 800 * 1000000ull;   /* of a run */
 static const uint64_t long_stop = 30 * 1000 * 1000000ull; /* after which others may lose patience */
 
