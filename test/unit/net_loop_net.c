@@ -12,15 +12,14 @@
 static void come_early(struct endpoint *endpoint, struct message *send)
 {
     struct ibshift_loop *loop = endpoint->loop;
-    struct message **recv =
-        ibshift_loop_table_find(&loop->table, POSTED, send->from, send->to, &send->key);
+    struct message *recv = ibshift_loop_find(loop, POSTED, send->from, send->to, &send->match.key);
 
     if (send->early == 0 || send->early_due > loop->now || recv == NULL || is_short(loop, send)) {
         return;
     }
     send->early = 0;
     ibshift_loop_message_news(loop, send, IBSHIFT_NET_EARLY);
-    ibshift_loop_message_news(loop, *recv, IBSHIFT_NET_EARLY);
+    ibshift_loop_message_news(loop, recv, IBSHIFT_NET_EARLY);
 }
 
 static bool granted(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
@@ -28,13 +27,12 @@ static bool granted(struct ibshift_net *net, uint32_t peer, const struct ibshift
 {
     struct endpoint *endpoint = ibshift_loop_lock(net);
     struct ibshift_loop *loop = endpoint->loop;
-    struct message **link =
-        ibshift_loop_table_find(&loop->table, POSTED, endpoint->self, peer, key);
-    bool is_granted = link != NULL && (*link)->due <= loop->now;
+    const struct message *recv = ibshift_loop_find(loop, POSTED, endpoint->self, peer, key);
+    bool is_granted = recv != NULL && recv->due <= loop->now;
     bool is_lost = endpoint->is_dead || endpoint->failed[peer] != 0 ||
                    ibshift_given_up_by(&endpoint->given_up, peer, key);
 
-    *hint = is_granted ? (*link)->hint : 0;
+    *hint = is_granted ? recv->hint : 0;
     return ibshift_loop_unlock(endpoint, is_granted || is_lost);
 }
 
@@ -43,11 +41,10 @@ static void leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_n
 {
     struct endpoint *endpoint = ibshift_loop_lock(net);
     struct ibshift_loop *loop = endpoint->loop;
-    struct message **link =
-        ibshift_loop_table_find(&loop->table, POSTED, endpoint->self, peer, key);
+    const struct message *recv = ibshift_loop_find(loop, POSTED, endpoint->self, peer, key);
 
-    if (link != NULL && (loop->options.seed == 0 || ibshift_loop_random(loop, 4) != 0)) {
-        ibshift_loop_message_news(loop, *link, IBSHIFT_NET_LEFT);
+    if (recv != NULL && (loop->options.seed == 0 || ibshift_loop_random(loop, 4) != 0)) {
+        ibshift_loop_message_news(loop, recv, IBSHIFT_NET_LEFT);
     }
     ibshift_loop_unlock(endpoint, 0);
 }
@@ -67,7 +64,7 @@ static struct message *message_create(struct ibshift_loop *loop, uint32_t from, 
     if (message != NULL) {
         *message = (struct message){.from = from,
                                     .to = to,
-                                    .key = posted->key,
+                                    .match = {.key = posted->key},
                                     .length = posted->length,
                                     .buffer = posted->buffer,
                                     .cookie = posted->cookie,
@@ -125,28 +122,25 @@ static void park(struct ibshift_loop *loop, struct endpoint *endpoint, struct me
         endpoint->held += held->is_held;
     }
     held->place = PARKED;
-    ibshift_loop_table_put(&loop->table, held);
+    ibshift_loop_put(loop, held);
 }
 
 static void arrive(struct ibshift_loop *loop, struct endpoint *endpoint, struct message *send)
 {
-    struct message **link =
-        ibshift_loop_table_find(&loop->table, POSTED, send->from, send->to, &send->key);
-    struct message *recv;
+    struct message *recv = ibshift_loop_find(loop, POSTED, send->from, send->to, &send->match.key);
     int status;
 
     loop->endpoints[send->from].on_the_wire--;
-    if (link == NULL && is_short(loop, send) &&
-        ibshift_given_up_here(&endpoint->given_up, &send->key)) {
+    if (recv == NULL && is_short(loop, send) &&
+        ibshift_given_up_here(&endpoint->given_up, &send->match.key)) {
         ibshift_loop_message_end(loop, send, 0, loop->now);
         return;
     }
-    if (link == NULL) {
+    if (recv == NULL) {
         park(loop, endpoint, send);
         return;
     }
-    recv = *link;
-    *link = recv->next;
+    ibshift_match_remove(&recv->match);
     status = deliver(send, recv->length, recv->buffer);
     ibshift_loop_message_end(loop, recv, status, loop->now);
     ibshift_loop_message_end(loop, send, status, ibshift_loop_after_delay(loop));
@@ -217,13 +211,12 @@ static int loop_send(struct ibshift_net *net, const struct ibshift_net_message *
     return ibshift_loop_unlock(endpoint, send_locked(endpoint, message));
 }
 
-static int take_held(struct endpoint *endpoint, struct message **link,
+static int take_held(struct endpoint *endpoint, struct message *send,
                      const struct ibshift_net_message *posted)
 {
-    struct message *send = *link;
     int status = deliver(send, posted->length, posted->buffer);
 
-    *link = send->next;
+    ibshift_match_remove(&send->match);
     endpoint->held--;
     ibshift_loop_message_free(endpoint->loop, send);
     return status == 0 ? IBSHIFT_NET_DONE : status;
@@ -232,12 +225,12 @@ static int take_held(struct endpoint *endpoint, struct message **link,
 static int recv_locked(struct endpoint *endpoint, const struct ibshift_net_message *posted)
 {
     struct ibshift_loop *loop = endpoint->loop;
-    struct message **link =
-        ibshift_loop_table_find(&loop->table, PARKED, posted->peer, endpoint->self, &posted->key);
+    struct message *waiting =
+        ibshift_loop_find(loop, PARKED, posted->peer, endpoint->self, &posted->key);
     struct message *message;
 
-    if (link != NULL && (*link)->is_held) {
-        return take_held(endpoint, link, posted);
+    if (waiting != NULL && waiting->is_held) {
+        return take_held(endpoint, waiting, posted);
     }
     message = message_create(loop, posted->peer, endpoint->self, posted, 0);
     if (message == NULL) {
@@ -250,13 +243,11 @@ static int recv_locked(struct endpoint *endpoint, const struct ibshift_net_messa
     }
     message->place = POSTED;
     message->due = ibshift_loop_after_delay(loop);
-    if (link != NULL) {
-        struct message *waiting = *link;
-
-        *link = waiting->next;
+    if (waiting != NULL) {
+        ibshift_match_remove(&waiting->match);
         start(loop, waiting);
     }
-    ibshift_loop_table_put(&loop->table, message);
+    ibshift_loop_put(loop, message);
     return IBSHIFT_NET_PENDING;
 }
 
@@ -324,18 +315,17 @@ static bool try_recv(struct ibshift_net_channel *channel, uint64_t comm_seq, uin
     const struct ibshift_net_message *posted = &as_posted;
     struct endpoint *endpoint = ibshift_loop_lock(&from->endpoint->net);
     struct ibshift_loop *loop = endpoint->loop;
-    struct message **link = NULL;
+    struct message *held = NULL;
 
     if (refusal(endpoint, posted) == 0 && is_in_the_mood(loop)) {
         loop->now += loop->options.tick;
         arrive_due(endpoint, 1);
-        link = ibshift_loop_table_find(&loop->table, PARKED, posted->peer, endpoint->self,
-                                       &posted->key);
+        held = ibshift_loop_find(loop, PARKED, posted->peer, endpoint->self, &posted->key);
     }
-    if (link == NULL || !(*link)->is_held || (*link)->length != posted->length) {
+    if (held == NULL || !held->is_held || held->length != posted->length) {
         return ibshift_loop_unlock(endpoint, false);
     }
-    return ibshift_loop_unlock(endpoint, take_held(endpoint, link, posted) == IBSHIFT_NET_DONE);
+    return ibshift_loop_unlock(endpoint, take_held(endpoint, held, posted) == IBSHIFT_NET_DONE);
 }
 
 static struct ibshift_net_channel *loop_channel(struct ibshift_net *net, uint32_t peer)
@@ -538,7 +528,7 @@ struct ibshift_loop *ibshift_loop_create(const struct ibshift_loop_options *opti
     loop->random = options->seed != 0 ? options->seed : 1;
     pthread_mutex_init(&loop->lock, NULL);
     loop->endpoints = calloc(options->peers, sizeof(*loop->endpoints));
-    if (loop->endpoints == NULL || ibshift_loop_table_init(&loop->table, options->peers) != 0) {
+    if (loop->endpoints == NULL || ibshift_match_init(&loop->table) != 0) {
         ibshift_loop_free(loop);
         return NULL;
     }
@@ -586,8 +576,13 @@ static void free_chain(struct ibshift_loop *loop, struct message *message)
 
 void ibshift_loop_free(struct ibshift_loop *loop)
 {
-    for (size_t i = 0; loop->table.heads != NULL && i < loop->table.buckets; i++) {
-        free_chain(loop, loop->table.heads[i]);
+    for (size_t i = 0; loop->table.heads != NULL && i <= loop->table.mask; i++) {
+        while (loop->table.heads[i] != NULL) {
+            struct message *message = (struct message *)loop->table.heads[i];
+
+            ibshift_match_remove(&message->match);
+            ibshift_loop_message_free(loop, message);
+        }
     }
     for (uint32_t i = 0; loop->endpoints != NULL && i < loop->options.peers; i++) {
         free_chain(loop, loop->endpoints[i].arriving.first);
@@ -596,7 +591,7 @@ void ibshift_loop_free(struct ibshift_loop *loop)
         free(loop->endpoints[i].channels);
         ibshift_given_up_free(&loop->endpoints[i].given_up);
     }
-    free(loop->table.heads);
+    ibshift_match_free(&loop->table);
     free(loop->endpoints);
     pthread_mutex_destroy(&loop->lock);
     free(loop);

@@ -3,53 +3,25 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int ibshift_loop_table_init(struct table *table, uint32_t peers)
+/* A pair of ranks as the table's peer. */
+static uint32_t pair_of(const struct ibshift_loop *loop, uint32_t from, uint32_t to)
 {
-    table->buckets = 64;
-    while (table->buckets < 4 * (size_t)peers) {
-        table->buckets *= 2;
-    }
-    table->heads = calloc(table->buckets, sizeof(*table->heads));
-    return table->heads == NULL ? -ENOMEM : 0;
+    return to * loop->options.peers + from;
 }
 
-static struct message **head_of(struct table *table, uint32_t from, uint32_t to,
-                                const struct ibshift_net_key *key)
+void ibshift_loop_put(struct ibshift_loop *loop, struct message *message)
 {
-    uint64_t hash = (uint64_t)from << 32 | to;
-
-    hash = hash * 0x9e3779b97f4a7c15u + key->tag;
-    hash = hash * 0x9e3779b97f4a7c15u + key->seq;
-    hash = hash * 0x9e3779b97f4a7c15u + key->comm;
-    return &table->heads[(hash ^ hash >> 32) & (table->buckets - 1)];
+    message->match.peer = pair_of(loop, message->from, message->to);
+    ibshift_match_add(&loop->table, &message->match);
 }
 
-void ibshift_loop_table_put(struct table *table, struct message *message)
+struct message *ibshift_loop_find(struct ibshift_loop *loop, enum place place, uint32_t from,
+                                  uint32_t to, const struct ibshift_net_key *key)
 {
-    struct message **head = head_of(table, message->from, message->to, &message->key);
+    struct message *m =
+        (struct message *)ibshift_match_find(&loop->table, pair_of(loop, from, to), key);
 
-    message->next = *head;
-    *head = message;
-}
-
-static bool is_same_key(const struct ibshift_net_key *a, const struct ibshift_net_key *b)
-{
-    return a->tag == b->tag && a->seq == b->seq && a->comm == b->comm;
-}
-
-struct message **ibshift_loop_table_find(struct table *table, enum place place, uint32_t from,
-                                         uint32_t to, const struct ibshift_net_key *key)
-{
-    struct message **link;
-
-    for (link = head_of(table, from, to, key); *link != NULL; link = &(*link)->next) {
-        const struct message *m = *link;
-
-        if (m->place == place && m->from == from && m->to == to && is_same_key(&m->key, key)) {
-            return link;
-        }
-    }
-    return NULL;
+    return m != NULL && m->place == place ? m : NULL;
 }
 
 void ibshift_loop_message_end(struct ibshift_loop *loop, struct message *message, int status,
@@ -71,6 +43,7 @@ void ibshift_loop_message_news(struct ibshift_loop *loop, const struct message *
 
     if (news != NULL) {
         *news = *message;
+        news->match.table = NULL;
         loop->messages++;
         ibshift_loop_message_end(loop, news, status, loop->now);
     }
@@ -97,9 +70,9 @@ static bool is_swept(const struct ibshift_loop *loop, const struct sweep *sweep,
         return is_own && (m->is_recv ? m->from : m->to) == sweep->peer;
     case ABORT:
         return is_own && (m->is_recv ? m->from : m->to) == sweep->peer &&
-               m->key.comm == sweep->comm && m->key.seq == sweep->seq;
+               m->match.key.comm == sweep->comm && m->match.key.seq == sweep->seq;
     case CANCEL:
-        return m->key.comm == sweep->comm && m->key.seq == sweep->seq &&
+        return m->match.key.comm == sweep->comm && m->match.key.seq == sweep->seq &&
                (is_own || (m->place == PARKED && m->to == sweep->self && is_short(loop, m)));
     }
     return false;
@@ -144,15 +117,15 @@ static void sweep_all(struct ibshift_loop *loop, const struct sweep *sweep)
             }
         }
     }
-    for (size_t i = 0; i < loop->table.buckets; i++) {
-        for (struct message **link = &loop->table.heads[i]; *link != NULL;) {
-            struct message *message = *link;
+    for (size_t i = 0; i <= loop->table.mask; i++) {
+        for (struct ibshift_match *entry = loop->table.heads[i], *next; entry != NULL;
+             entry = next) {
+            struct message *message = (struct message *)entry;
 
+            next = entry->next;
             if (is_swept(loop, sweep, message)) {
-                *link = message->next;
+                ibshift_match_remove(entry);
                 ibshift_loop_list_append(&taken, message);
-            } else {
-                link = &message->next;
             }
         }
     }

@@ -4,6 +4,7 @@
 /* Where the messages of a loop are: on the wire, in the table, or ended. */
 
 #include "net/given_up.h"
+#include "net/match.h"
 #include "net_loop.h"
 
 #include <pthread.h>
@@ -12,11 +13,11 @@
 enum place { ON_THE_WIRE, PARKED, POSTED, ENDED };
 
 struct message {
+    struct ibshift_match match; /* first: the table holds these */
     struct message *next;
     enum place place; /* PARKED is a send, POSTED a receive; both are in the table */
     uint32_t from;
     uint32_t to;
-    struct ibshift_net_key key;
     bool is_recv;
     bool has_copy; /* a send that is over for its sender: its bytes are in copy */
     bool is_held;  /* counts against the receiver's room */
@@ -34,11 +35,6 @@ struct message {
 struct list {
     struct message *first;
     struct message **end;
-};
-
-struct table {
-    size_t buckets; /* a power of two */
-    struct message **heads;
 };
 
 struct ibshift_net_mem {
@@ -77,7 +73,7 @@ struct ibshift_loop {
     uint64_t random;
     size_t messages;
     size_t mems;
-    struct table table;
+    struct ibshift_match_table table; /* by sender, receiver and key: there is one */
     struct endpoint *endpoints;
 };
 
@@ -136,12 +132,11 @@ static inline struct message *ibshift_loop_list_take(struct list *list, struct m
     return message;
 }
 
-int ibshift_loop_table_init(struct table *table, uint32_t peers);
-void ibshift_loop_table_put(struct table *table, struct message *message);
+void ibshift_loop_put(struct ibshift_loop *loop, struct message *message);
 
-/* The link to the entry at this place, to be unlinked with *link = (*link)->next; NULL: none. */
-struct message **ibshift_loop_table_find(struct table *table, enum place place, uint32_t from,
-                                         uint32_t to, const struct ibshift_net_key *key);
+/* The one at this place, to be taken out with ibshift_match_remove(); NULL: none. */
+struct message *ibshift_loop_find(struct ibshift_loop *loop, enum place place, uint32_t from,
+                                  uint32_t to, const struct ibshift_net_key *key);
 
 static inline uint32_t owner_of(const struct message *message)
 {
