@@ -307,29 +307,69 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
     return seat_of(plan, rank).end;
 }
 
-/* Of teams of one: where every rank leads, what a rank must know of its node's is little. */
+/* The rank at a position in the order of teams. */
+static uint32_t rank_at(const struct seat *seat, uint32_t position)
+{
+    return ibshift_teams_rank(seat->plan, seat->leaders, position);
+}
+
+static struct ibshift_tmp_pair pair_out(const struct seat *seat, uint32_t slot)
+{
+    const struct ibshift_plan *plan = seat->plan;
+    uint32_t position = slot / seat->members;
+    uint32_t node =
+        plan->nodes != NULL ? plan->nodes->node_of[plan->nodes->rank_at[position]] : position;
+    uint32_t size = ibshift_nodes_size(plan, node);
+
+    slot -= (plan->nodes != NULL ? plan->nodes->first[node] : node) * seat->members;
+    return (struct ibshift_tmp_pair){
+        ibshift_nodes_rank(plan, seat->node, seat->start + slot / size),
+        ibshift_nodes_rank(plan, node, slot % size)};
+}
+
+static struct ibshift_tmp_pair pair_across(const struct seat *seat, uint32_t slot)
+{
+    uint32_t team = ibshift_team_of(slot / seat->sources, seat->size, seat->leaders);
+    uint32_t start = ibshift_team_start(seat->size, seat->leaders, team);
+    uint32_t width = team_size(seat, seat->node, team);
+
+    slot -= seat->sources * start;
+    return (struct ibshift_tmp_pair){
+        rank_at(seat, sources_before(seat, seat->team) + slot / width),
+        ibshift_nodes_rank(seat->plan, seat->node, start + slot % width)};
+}
+
 static struct ibshift_tmp_pair tmp_pair(const struct ibshift_plan *plan, uint32_t rank,
                                         uint32_t slot)
 {
     struct seat seat = seat_of(plan, rank);
-    uint32_t place = ibshift_nodes_place(plan, rank);
+    uint32_t from, place;
 
+    if (!seat.leads) {
+        return (struct ibshift_tmp_pair){rank_at(&seat, slot), rank};
+    }
+    if (slot < seat.out) {
+        return (struct ibshift_tmp_pair){
+            ibshift_nodes_rank(plan, seat.node, seat.start + 1 + slot / plan->ranks),
+            slot % plan->ranks};
+    }
     if (slot < seat.in) {
-        return (struct ibshift_tmp_pair){rank, plan->nodes->rank_at[slot]};
+        return pair_out(&seat, slot - seat.out);
     }
     if (slot < seat.across) {
-        slot -= seat.in;
-        return (struct ibshift_tmp_pair){ibshift_nodes_rank(plan, slot / seat.size, place),
-                                         ibshift_nodes_rank(plan, seat.node, slot % seat.size)};
+        from = sources_before(&seat, seat.team) + (slot - seat.in) / seat.size;
+        place = (slot - seat.in) % seat.size;
+    } else if (seat.leaders > 1 && slot < seat.own) {
+        return pair_across(&seat, slot - seat.across);
+    } else if (seat.leaders > 1 && slot < seat.own + seat.members * plan->ranks) {
+        from = (slot - seat.own) / seat.members;
+        place = seat.start + (slot - seat.own) % seat.members;
+    } else {
+        from = (slot - seat.dealt) % plan->ranks;
+        place = seat.start + (slot - seat.dealt) / plan->ranks;
     }
-    if (slot < seat.own) {
-        slot -= seat.across;
-        return (struct ibshift_tmp_pair){ibshift_nodes_rank(plan, slot % seat.nodes, place),
-                                         ibshift_nodes_rank(plan, seat.node, slot / seat.nodes)};
-    }
-    slot -= seat.own;
-    return (struct ibshift_tmp_pair){ibshift_nodes_rank(plan, slot % seat.nodes, slot / seat.nodes),
-                                     rank};
+    return (struct ibshift_tmp_pair){rank_at(&seat, from),
+                                     ibshift_nodes_rank(plan, seat.node, place)};
 }
 
 const struct ibshift_alg ibshift_alg_alltoall_by_node = {

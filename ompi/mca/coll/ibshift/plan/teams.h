@@ -88,6 +88,15 @@ static inline uint32_t ibshift_teams_rank(const struct ibshift_plan *plan, uint3
     if (plan->nodes == NULL || teams == 1) {
         return plan->nodes != NULL ? plan->nodes->rank_at[position] : position;
     }
+    if (ibshift_teams_are_even(plan)) {
+        size = ibshift_nodes_size(plan, 0);
+        team = ibshift_team_of(position / plan->nodes->nodes, size, teams);
+        position -= ibshift_teams_before(plan, teams, team);
+        node = position / ibshift_team_size(plan, teams, 0, team);
+        return ibshift_nodes_rank(plan, node,
+                                  ibshift_team_start(size, teams, team) +
+                                      position % ibshift_team_size(plan, teams, 0, team));
+    }
     while (team + 1 < teams && ibshift_teams_before(plan, teams, team + 1) <= position) {
         team++;
     }
