@@ -1,5 +1,6 @@
 /* A glance at many ranks: how little is looked at, and how near its price is to the whole one. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "choose/choose.h"
 #include "choose/crowd.h"
@@ -104,10 +105,10 @@ static void a_glance_at_many_segments_is_good_enough(void **state)
 static void make_hosts(uint32_t ranks, uint32_t per_host, bool is_dealt, bool is_even,
                        struct ibshift_crowd *crowd, struct ibshift_nodes *nodes)
 {
-    struct ibshift_place places[512];
+    struct ibshift_place *places = malloc(ranks * sizeof(*places));
     uint32_t hosts = ranks / per_host, full = is_even ? ranks : ranks * 2 / 3 / per_host * per_host;
 
-    assert_true(ranks <= 512);
+    assert_non_null(places);
     for (uint32_t rank = 0; rank < ranks; rank++) {
         uint64_t host = is_dealt      ? rank % hosts
                         : rank < full ? rank / per_host
@@ -117,6 +118,7 @@ static void make_hosts(uint32_t ranks, uint32_t per_host, bool is_dealt, bool is
     }
     assert_int_equal(ibshift_crowd_make(places, ranks, crowd), 0);
     assert_int_equal(ibshift_nodes_make(crowd->host_of, ranks, nodes), 0);
+    free(places);
 }
 
 /* Its price to the end. */
@@ -178,8 +180,8 @@ static void a_glance_at_hosts_is_good_enough(void **state)
             int count = ibshift_candidates(alg, 128, question.bytes, &wish, found);
 
             for (int c = 0; c < count; c++) {
-                struct ibshift_choice one = {
-                    alg, found[c].radix, found[c].segments, found[c].leaders, {.last = 0}};
+                struct ibshift_choice one = {alg, found[c].radix, found[c].segments,
+                                             found[c].leaders, .most = 0};
                 struct ibshift_plan other = plan;
                 char why[128];
 
@@ -344,9 +346,89 @@ static void counts_are_in_the_price_of_many_ranks(void **state)
     ibshift_crowd_free(&crowd);
 }
 
+/* Ranks on other nodes that a rank exchanges messages with; and marks them. */
+static uint32_t peers_elsewhere(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                                uint32_t rank, uint32_t *seen)
+{
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+    uint32_t rounds = alg->rounds(plan, rank), count = 0;
+
+    for (uint32_t round = 0; round < rounds; round++) {
+        uint32_t emitted = alg->emit(plan, rank, round, steps);
+
+        for (uint32_t i = 0; i < emitted; i++) {
+            if (!ibshift_step_is_local(&steps[i]) && seen[steps[i].peer] != rank + 1 &&
+                plan->nodes->node_of[steps[i].peer] != plan->nodes->node_of[rank]) {
+                seen[steps[i].peer] = rank + 1;
+                count++;
+            }
+        }
+    }
+    return count;
+}
+
+/* At most a connection for each node; those between leaders are also what sizes are told over. */
+static void has_few_peers(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
+{
+    uint32_t *seen = calloc(plan->ranks, sizeof(*seen)), most = 0;
+
+    assert_non_null(seen);
+    for (uint32_t rank = 0; rank<plan->ranks; rank += plan->ranks> 1024 ? 97 : 1) {
+        uint32_t peers = peers_elsewhere(alg, plan, rank, seen);
+
+        most = peers > most ? peers : most;
+    }
+    print_message("at most %u connections a rank\n", most);
+    assert_true(most > 0 && most < plan->nodes->nodes);
+    free(seen);
+}
+
+/* What goes by node of a v-variant, unasked, and how much a leader then holds; of one rank a host, nothing does. */
+static void short_blocks_of_vectors_go_by_node(void **state)
+{
+    static const uint32_t shapes[][2] = {{64, 1}, {64, 8}, {1024, 16}, {12288, 96}};
+    static const enum ibshift_collective rows[] = {IBSHIFT_GATHER, IBSHIFT_SCATTER,
+                                                   IBSHIFT_ALLTOALL};
+
+    (void)state;
+    for (size_t i = 0; i < 4 * 3; i++) {
+        uint32_t ranks = shapes[i / 3][0], per_host = shapes[i / 3][1];
+        struct ibshift_crowd crowd;
+        struct ibshift_nodes nodes;
+        struct ibshift_plan plan = {.ranks = ranks, .nodes = &nodes};
+        struct ibshift_question question = {.collective = rows[i % 3],
+                                            .needs = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_NODE,
+                                            .plan = &plan,
+                                            .bytes = IBSHIFT_SIZE_UNKNOWN,
+                                            .window = 32,
+                                            .model = &ibshift_model_typical,
+                                            .near = &ibshift_model_node,
+                                            .crowd = &crowd,
+                                            .leader_memory = 1 << 24,
+                                            .is_brief = true};
+        struct ibshift_choice best;
+
+        make_hosts(ranks, per_host, false, true, &crowd, &nodes);
+        best = ibshift_choose(&question).best;
+        print_message("%s, %u hosts of %u ranks: %s, %u leaders, blocks up to %llu B, %.1f us\n",
+                      ibshift_collective_name(rows[i % 3]), ranks / per_host, per_host,
+                      best.alg->name, best.leaders, (unsigned long long)best.most, best.price.last);
+        assert_true((best.most > 0) == (per_host > 1));
+        if (best.most > 0) {
+            ibshift_choice_take(&best, &plan);
+            assert_true((best.alg->flags & question.needs) == IBSHIFT_ALG_SIZES_NODE);
+            assert_true(best.alg->tmp(&plan, 0) * best.most <= question.leader_memory);
+            has_few_peers(best.alg, &plan);
+        }
+        ibshift_nodes_free(&nodes);
+        ibshift_crowd_free(&crowd);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(short_blocks_of_vectors_go_by_node),
         cmocka_unit_test(a_glance_at_hosts_is_good_enough),
         cmocka_unit_test(a_glance_at_uneven_hosts_is_good_enough),
         cmocka_unit_test(many_segments_of_few_hosts_have_a_price),

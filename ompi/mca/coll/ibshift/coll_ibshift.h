@@ -158,6 +158,10 @@ void ibshift_help_once_a_host(const char *topic, ...);
 int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                    const struct ibshift_op *op, const char *name);
 
+/* The same of a block whose size two ranks have told unlike. */
+int ibshift_report_counts(const struct ompi_communicator_t *comm, const struct ibshift_op *op,
+                          const struct ibshift_mixed_unlike *unlike, const char *name);
+
 /* coll_ibshift_transport.c, coll_ibshift_observe.c */
 
 /*

@@ -140,7 +140,8 @@ void ibshift_side_let_go(struct ibshift_side *side)
     }
 }
 
-size_t ibshift_side_block_bytes(const struct ibshift_side *side, uint32_t block)
+/* Of a side with counts. */
+static size_t block_bytes(const struct ibshift_side *side, uint32_t block)
 {
     return count_of(side, block) * ibshift_type_size(type_of(side, block));
 }
@@ -203,7 +204,7 @@ static const char *first_byte(const struct ibshift_side *side)
     if (!has_displs(side)) {
         return side->user + ibshift_type_lower_bound(side->type);
     }
-    while (ibshift_side_block_bytes(side, block) == 0) {
+    while (block_bytes(side, block) == 0) {
         block++;
     }
     return side->user +
@@ -226,7 +227,7 @@ void ibshift_side_prepare(struct ibshift_side *side)
     }
     if (has_displs(side)) {
         for (uint32_t i = 0; i < side->blocks; i++) {
-            side->bytes += ibshift_side_block_bytes(side, i);
+            side->bytes += block_bytes(side, i);
         }
         side->is_staged =
             side->is_apart || (side->shape == IBSHIFT_SIDE_TYPES ? !has_whole_types(side)
@@ -278,7 +279,7 @@ static void typed_blocks(const struct ibshift_side *side, struct ibshift_blocks 
     ptrdiff_t *places = (ptrdiff_t *)(side->offsets + side->blocks);
 
     for (uint32_t i = 0; i < side->blocks; i++) {
-        lengths[i] = ibshift_side_block_bytes(side, i);
+        lengths[i] = block_bytes(side, i);
         places[i] = lengths[i] == 0 ? 0
                                     : ibshift_array_at(side->displs, i) +
                                           ibshift_type_lower_bound(side->types[i]);
@@ -301,7 +302,7 @@ static void counted_blocks(const struct ibshift_side *side, struct ibshift_block
     }
     side->offsets[0] = 0;
     for (uint32_t i = 0; i < side->blocks; i++) {
-        side->offsets[i + 1] = side->offsets[i] + ibshift_side_block_bytes(side, i);
+        side->offsets[i + 1] = side->offsets[i] + block_bytes(side, i);
     }
     blocks->layout = IBSHIFT_OFFSETS;
     blocks->offsets = side->offsets;
@@ -333,6 +334,18 @@ void ibshift_side_blocks(const struct ibshift_side *side, uint32_t pieces,
         } else {
             counted_blocks(side, blocks);
         }
+    }
+}
+
+void ibshift_side_places(const struct ibshift_side *side, size_t *lengths, ptrdiff_t *places)
+{
+    struct ibshift_blocks blocks;
+    char *address;
+
+    ibshift_side_blocks(side, 1, &blocks);
+    for (uint32_t i = 0; i < side->blocks; i++) {
+        (void)ibshift_blocks_range(&blocks, i, 1, &address, &lengths[i]);
+        places[i] = address - blocks.base;
     }
 }
 

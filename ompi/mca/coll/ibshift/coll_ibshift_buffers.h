@@ -65,15 +65,15 @@ size_t ibshift_side_keep_bytes(const struct ibshift_side *side);
 char *ibshift_side_keep(struct ibshift_side *side, char *memory);
 void ibshift_side_let_go(struct ibshift_side *side);
 
-/* Of a side with counts. */
-size_t ibshift_side_block_bytes(const struct ibshift_side *side, uint32_t block);
-
 /* How many offsets the owner must bring; 0 for most. */
 size_t ibshift_side_offsets(const struct ibshift_side *side);
 
 /* The side as the plan sees it. pieces: of a vector. */
 void ibshift_side_blocks(const struct ibshift_side *side, uint32_t pieces,
                          struct ibshift_blocks *blocks);
+
+/* Bytes of each block, and where it begins behind the base of ibshift_side_blocks(); once that was called. */
+void ibshift_side_places(const struct ibshift_side *side, size_t *lengths, ptrdiff_t *places);
 
 /* The user's data to scratch, or back, for a side that is staged. */
 void ibshift_side_move(const struct ibshift_side *side, bool pack);

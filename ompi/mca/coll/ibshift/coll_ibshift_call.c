@@ -111,8 +111,9 @@ static void call_construct(ibshift_call_t *call)
 {
     call->request.super.req_type = OMPI_REQUEST_COLL;
     call->request.super.req_status._cancelled = 0;
-    call->kept = call->offsets = call->tmp_offsets = call->scratch = call->counts =
+    call->kept = call->offsets = call->tmp_offsets = call->scratch =
         (struct ibshift_memory){NULL, 0};
+    call->mixed = NULL;
     call->keeps = false;
     call->tape = NULL;
     call->home = NULL;
@@ -126,7 +127,13 @@ static void call_destruct(ibshift_call_t *call)
     drop(&call->offsets);
     drop(&call->tmp_offsets);
     drop(&call->scratch);
-    drop(&call->counts);
+    for (int i = 0; NULL != call->mixed && i < IBSHIFT_MIXED_MEMORIES; i++) {
+        drop(&call->mixed->memory[i]);
+    }
+    if (NULL != call->mixed) {
+        drop(&call->mixed->places);
+    }
+    free(call->mixed);
 }
 
 static OBJ_CLASS_INSTANCE(ibshift_call_t, ompi_coll_base_nbc_request_t, call_construct,
@@ -165,20 +172,8 @@ void ibshift_calls_free(void)
 }
 
 /* Whose blocks say how large a block of TMP is. */
-static const struct ibshift_blocks *tmp_sizes(const ibshift_call_t *call,
-                                              struct ibshift_blocks *heard)
+static const struct ibshift_blocks *tmp_sizes(const struct ibshift_op_params *params)
 {
-    const struct ibshift_op_params *params = &call->op.params;
-
-    if (call->tells_counts && params->rank == params->plan.root) {
-        return &params->blocks[IBSHIFT_GATHER == params->alg->collective ? IBSHIFT_RECV
-                                                                         : IBSHIFT_SEND];
-    }
-    if (call->tells_counts && NULL != call->counts.at) {
-        *heard = (struct ibshift_blocks){
-            .unit = 1, .layout = IBSHIFT_OFFSETS, .offsets = call->counts.at};
-        return heard;
-    }
     switch (params->alg->collective) {
     case IBSHIFT_BCAST:
     case IBSHIFT_SCATTER:
@@ -257,45 +252,32 @@ static int place_scratch(ibshift_call_t *call, size_t tmp_bytes)
     return OMPI_SUCCESS;
 }
 
-static bool is_alltoall(const ibshift_call_t *call)
+/* Where its blocks are, for stages that take some of them. */
+static int lay_out_mixed(ibshift_call_t *call)
 {
-    return IBSHIFT_ALLTOALL == call->collective;
-}
+    struct ibshift_call_mixed *own = call->mixed;
+    const struct ibshift_side *sides[2] = {&call->send, &call->recv};
+    uint32_t sends = IBSHIFT_SIDE_ABSENT == call->send.shape ? 0 : call->send.blocks;
+    uint32_t recvs = IBSHIFT_SIDE_ABSENT == call->recv.shape ? 0 : call->recv.blocks;
+    const uint32_t blocks[2] = {sends, recvs};
+    int rc = place_scratch(call, 0);
+    size_t *at = reserve(&own->places, 2 * ((size_t)sends + recvs) * sizeof(size_t));
 
-static size_t pair_bytes(const ibshift_call_t *call, const struct ibshift_told *told,
-                         struct ibshift_tmp_pair pair)
-{
-    const struct ibshift_op_params *params = &call->op.params;
-    const struct ibshift_nodes *nodes = params->plan.nodes;
-
-    if (pair.from == params->rank) {
-        return ibshift_side_block_bytes(&call->send, pair.to);
-    }
-    return pair.to == params->rank
-               ? ibshift_side_block_bytes(&call->recv, pair.from)
-               : told->sizes[nodes->place_of[pair.to] * nodes->nodes + nodes->node_of[pair.from]];
-}
-
-/* TMP of an all-to-all: the size of a block depends on both its ranks. */
-static int lay_out_pairs(ibshift_call_t *call)
-{
-    struct ibshift_op_params *params = &call->op.params;
-    struct ibshift_told told = ibshift_told_at(call->counts.at, &params->plan, true);
-    uint32_t slots = ibshift_alg_blocks(params->alg, &params->plan, params->rank, IBSHIFT_TMP);
-    size_t *offsets = reserve(&call->tmp_offsets, ((size_t)slots + 1) * sizeof(size_t));
-
-    if (NULL == offsets) {
+    if (NULL == at || OMPI_SUCCESS != rc) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    offsets[0] = 0;
-    for (uint32_t slot = 0; slot < slots; slot++) {
-        struct ibshift_tmp_pair pair = params->alg->tmp_pair(&params->plan, params->rank, slot);
+    for (int i = 0; i < 2; i++) {
+        ptrdiff_t *places = (ptrdiff_t *)(at + blocks[i]);
 
-        offsets[slot + 1] = offsets[slot] + pair_bytes(call, &told, pair);
+        own->mixed.sides[i] =
+            (struct ibshift_mixed_side){call->op.params.blocks[i].base, blocks[i], at, places};
+        if (blocks[i] > 0) {
+            ibshift_side_places(sides[i], at, places);
+        }
+        at += 2 * (size_t)blocks[i];
     }
-    params->blocks[IBSHIFT_TMP] =
-        (struct ibshift_blocks){.unit = 1, .layout = IBSHIFT_OFFSETS, .offsets = offsets};
-    return place_scratch(call, offsets[slots]);
+    own->mixed.by_node = call->op.params;
+    return OMPI_SUCCESS;
 }
 
 /* All memory that the runs need: offsets first, for the size of TMP depends on the blocks. */
@@ -303,7 +285,6 @@ int ibshift_call_lay_out(ibshift_call_t *call)
 {
     struct ibshift_op_params *params = &call->op.params;
     const struct ibshift_blocks *sizes;
-    struct ibshift_blocks heard;
     size_t sends = ibshift_side_offsets(&call->send), recvs = ibshift_side_offsets(&call->recv);
     size_t *offsets = reserve(&call->offsets, (sends + recvs) * sizeof(size_t));
     size_t tmp_count, tmp_bytes;
@@ -314,10 +295,10 @@ int ibshift_call_lay_out(ibshift_call_t *call)
     call->send.offsets = offsets;
     call->recv.offsets = sends + recvs > 0 ? offsets + sends : NULL;
     set_blocks(call);
-    if (call->tells_counts && IBSHIFT_ALLTOALL == params->alg->collective) {
-        return lay_out_pairs(call);
+    if (call->tells_counts) {
+        return lay_out_mixed(call);
     }
-    sizes = tmp_sizes(call, &heard);
+    sizes = tmp_sizes(params);
     tmp_count = ibshift_tmp_offsets(params->alg, &params->plan, params->rank, sizes);
     if (NULL == reserve(&call->tmp_offsets, tmp_count * sizeof(size_t)) && tmp_count > 0) {
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -325,54 +306,6 @@ int ibshift_call_lay_out(ibshift_call_t *call)
     tmp_bytes = ibshift_tmp_layout(params->alg, &params->plan, params->rank, sizes,
                                    call->tmp_offsets.at, &params->blocks[IBSHIFT_TMP]);
     return place_scratch(call, tmp_bytes);
-}
-
-static void tell(const ibshift_call_t *call, const struct ibshift_nodes *nodes, uint32_t node,
-                 struct ibshift_told *told)
-{
-    uint32_t ranks = nodes->first[node + 1] - nodes->first[node];
-
-    if (!is_alltoall(call)) {
-        *told->own = IBSHIFT_GATHER == call->collective ? call->send.bytes : call->recv.bytes;
-        return;
-    }
-    for (uint32_t i = 0; i < ranks * nodes->nodes; i++) {
-        uint32_t place = i / nodes->nodes, from = nodes->first[i % nodes->nodes] + place;
-
-        told->own[i] = ibshift_side_block_bytes(&call->recv, nodes->rank_at[from]);
-    }
-}
-
-/* The root knows what its node's ranks have. */
-int ibshift_call_ask(ibshift_call_t *call, struct ibshift_op_params *main, bool *has_any)
-{
-    struct ibshift_op_params *params = &call->op.params;
-    const struct ibshift_nodes *nodes = params->plan.nodes;
-    uint32_t node = nodes->node_of[params->rank];
-    struct ibshift_told told;
-
-    *main = *params;
-    *has_any = is_alltoall(call) || node != nodes->node_of[params->plan.root];
-    if (!*has_any) {
-        return OMPI_SUCCESS;
-    }
-    if (NULL == reserve(&call->counts, ibshift_told_bytes(&params->plan, is_alltoall(call)))) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    told = ibshift_told_at(call->counts.at, &params->plan, is_alltoall(call));
-    tell(call, nodes, node, &told);
-    ibshift_told_ask(&told, is_alltoall(call), params);
-    return OMPI_SUCCESS;
-}
-
-void ibshift_call_hear(ibshift_call_t *call, const struct ibshift_op_params *main)
-{
-    struct ibshift_told told = ibshift_told_at(call->counts.at, &main->plan, is_alltoall(call));
-
-    call->op.params = *main;
-    if (!is_alltoall(call)) {
-        ibshift_told_heard(&told, main);
-    }
 }
 
 int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
@@ -434,10 +367,42 @@ static void stage_what_must(ibshift_call_t *call, const struct ibshift_job *job)
         !ibshift_side_is_dense(&call->recv)) {
         call->recv.is_apart = true;
     }
-    if (call->tells_counts && IBSHIFT_ALLTOALL != alg->collective) {
-        call->recv.is_apart |= !ibshift_side_is_dense(&call->recv);
-        call->send.is_apart |= !ibshift_side_is_dense(&call->send);
+}
+
+static void *reserve_mixed(void *owner, enum ibshift_mixed_memory which, size_t bytes)
+{
+    return reserve(&((struct ibshift_call_mixed *)owner)->memory[which], bytes);
+}
+
+/* Its long blocks go by the plan that they would all go by if there were no other, which is chosen first: the other one is what
+ * who looks on sees. */
+static int choose_mixed(ibshift_call_t *call, const struct ompi_communicator_t *comm,
+                        const struct ibshift_job *job, enum ibshift_form form)
+{
+    mca_coll_ibshift_module_t *module = call->module;
+    const struct ibshift_choice *choice =
+        atomic_load_explicit(&module->choices.last[job->collective], memory_order_relaxed);
+    struct ibshift_job flat = *job;
+    struct ibshift_call_mixed *own = call->mixed;
+    int rc;
+
+    if (NULL == own) {
+        own = call->mixed = calloc(1, sizeof(*own));
     }
+    if (NULL == own) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    own->mixed.most = choice->most;
+    own->mixed.has_told = false;
+    own->mixed.unlike = (struct ibshift_mixed_unlike){0};
+    own->mixed.reserve = reserve_mixed;
+    own->mixed.owner = own;
+    own->is_waited = IBSHIFT_BLOCKING == form;
+    flat.needs &= ~(uint32_t)IBSHIFT_ALG_SIZES_NODE;
+    own->mixed.flat = call->op.params;
+    rc = ibshift_call_choose(module, comm, &flat, IBSHIFT_BLOCKING == form, &own->mixed.flat);
+    atomic_store_explicit(&module->choices.last[job->collective], choice, memory_order_relaxed);
+    return rc;
 }
 
 int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
@@ -463,12 +428,15 @@ int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicato
             follow_map(call, &module->order.map);
         }
         call->op.params.badge = ibshift_job_badge(job, call->op.params.alg, &call->op.params.plan);
+        call->collective = job->collective;
+        call->tells_counts = ibshift_job_tells_counts(job, call->op.params.alg);
+        rc = call->tells_counts ? choose_mixed(call, comm, job, form) : OMPI_SUCCESS;
+    }
+    if (OMPI_SUCCESS == rc) {
         call->name = job->name;
         call->send = job->send;
         call->recv = job->recv;
         call->send.is_host = call->recv.is_host = ibshift_comm_is_host_only(comm);
-        call->collective = job->collective;
-        call->tells_counts = ibshift_job_tells_counts(job, call->op.params.alg);
         if (IBSHIFT_BLOCKING == form) {
             number_standing(module, job, NULL != call->map, &call->op.params);
         }

@@ -20,6 +20,16 @@ struct ibshift_memory {
     size_t size;
 };
 
+/* Of a call whose short blocks go by node. */
+struct ibshift_call_mixed {
+    struct ibshift_mixed mixed;
+    struct ibshift_memory memory[IBSHIFT_MIXED_MEMORIES], places;
+    uint32_t seq;                         /* of the run: the first of its stages' numbers */
+    void (*ended)(struct ibshift_op *op); /* the last of them */
+    bool is_waited;                       /* by a blocking call, */
+    atomic_bool has_ended;                /* for this */
+};
+
 /* Of what comes again, a call made ready and idle; whoever takes it has it alone. */
 struct ibshift_spare {
     struct ibshift_call_t *_Atomic call;
@@ -43,11 +53,11 @@ struct ibshift_call_t {
     bool has_tried_tape;
     bool keeps; /* has copied the arguments' arrays to kept, holds types and operator */
     enum ibshift_collective collective;
-    bool tells_counts; /* sizes are heard within nodes before each run, see ibshift_call_ask() */
+    bool tells_counts;                /* it has several ops, and mixed */
+    struct ibshift_call_mixed *mixed; /* NULL: it never had */
     struct ibshift_memory kept, offsets, tmp_offsets, scratch;
-    struct ibshift_memory counts; /* what they hear (exec/told.h) */
-    struct ibshift_call_t *next;  /* idle */
-    struct ibshift_spare *home;   /* where it waits for a call like it; NULL: it is anybody's */
+    struct ibshift_call_t *next; /* idle */
+    struct ibshift_spare *home;  /* where it waits for a call like it; NULL: it is anybody's */
     uint32_t home_id;
 };
 typedef struct ibshift_call_t ibshift_call_t;
@@ -60,16 +70,8 @@ typedef struct ibshift_call_t ibshift_call_t;
 int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                       const struct ibshift_job *job, enum ibshift_form form, ibshift_call_t **out);
 
-/* The memory of its runs; counts have been heard. */
+/* The memory of its runs, but for that of stages. */
 int ibshift_call_lay_out(ibshift_call_t *call);
-
-/*
- * Of a call that tells counts: makes its op what tells them within a node, a gather at its leader,
- * of an all-to-all one among its ranks. What the op was is put into main, for ibshift_call_hear()
- * to put back when it has ended. has_any: there is something to hear or to tell.
- */
-int ibshift_call_ask(ibshift_call_t *call, struct ibshift_op_params *main, bool *has_any);
-void ibshift_call_hear(ibshift_call_t *call, const struct ibshift_op_params *main);
 
 /* Of a job that needs no call: the plan as it would be chosen. */
 int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
@@ -86,6 +88,9 @@ void ibshift_call_give_back(ibshift_call_t *call);
 void ibshift_calls_free(void);
 
 struct ibshift_tape_run;
+
+/* coll_ibshift_mixed.c: a run of a call that tells counts; then ended() hears of it, or who waits. */
+void ibshift_mixed_start(ibshift_call_t *call, uint32_t seq, void (*ended)(struct ibshift_op *op));
 
 /*
  * coll_ibshift_request.c. Collectives in their three forms: who turns the crank, and when the

@@ -340,6 +340,7 @@ void ibshift_choose_question(mca_coll_ibshift_module_t *module, const struct ibs
         .window = (uint32_t)ibshift_params.window,
         .free = NULL != paced ? ibshift_pacing_sending(&paced->pace) : (struct ibshift_sending){0},
         .grants_anew = ibshift_job_grants_anew(job, is_blocking),
+        .leader_memory = ibshift_params.leader_memory,
         .crowd = &module->choices.crowd,
         .model = module->choices.model,
         .near = module->choices.near,
@@ -365,7 +366,8 @@ static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communica
     plan.root = 0; /* also where ranks come to roots in another order */
     ibshift_choose_question(module, job, &plan, params->is_attended, &question);
     answer = ibshift_choose(&question);
-    if (NULL != answer.wish.alg && answer.wish.alg != answer.best.alg) {
+    if (NULL != answer.wish.alg && answer.wish.alg != answer.best.alg &&
+        !ibshift_job_is_long_part(job)) {
         tell_unfit(comm, job, &question, answer.wish.alg);
     }
     if (may_deadlock(module, job)) {

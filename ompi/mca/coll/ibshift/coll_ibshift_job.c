@@ -195,9 +195,6 @@ int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
     default:
         return describe_reduction(module, raw, job);
     }
-    if (IBSHIFT_BLOCKING != called->form) {
-        job->needs &= ~(uint32_t)IBSHIFT_ALG_SIZES_NODE;
-    }
     return OMPI_SUCCESS;
 }
 
@@ -344,6 +341,24 @@ static void report_unlike(const struct ompi_communicator_t *comm, const struct i
                      ? " with another root, operator, type or count"
                      : "",
                  name_of(op, op->failed_rank), text);
+}
+
+static void bytes_text(uint32_t word, char text[NAME])
+{
+    snprintf(text, NAME, "%s%u", UINT32_MAX == word ? "at least " : "", word);
+}
+
+int ibshift_report_counts(const struct ompi_communicator_t *comm, const struct ibshift_op *op,
+                          const struct ibshift_mixed_unlike *unlike, const char *name)
+{
+    char key[IBSHIFT_CALL_NUMBER], sent[NAME], awaited[NAME];
+
+    ibshift_call_number(op->params.comm, op->seq, key, sizeof(key));
+    bytes_text(unlike->sent, sent);
+    bytes_text(unlike->awaited, awaited);
+    ibshift_help("counts-unlike", name, comm->c_name, key, unlike->from, sent, unlike->to, awaited,
+                 name_of(op, op->params.rank), ompi_process_info.nodename);
+    return code_of(-EMSGSIZE);
 }
 
 int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,

@@ -61,7 +61,13 @@ static inline bool ibshift_job_is_any_size(const struct ibshift_job *job)
     return 0 != job->needs && 0 == (job->needs & IBSHIFT_ALG_SIZES_ALL);
 }
 
-/* ... and leaders have to hear those of their node first, for that row. */
+/* The long blocks of one whose short blocks go by node. */
+static inline bool ibshift_job_is_long_part(const struct ibshift_job *job)
+{
+    return ibshift_job_is_any_size(job) && 0 == (job->needs & IBSHIFT_ALG_SIZES_NODE);
+}
+
+/* ... and leaders hear those of their node first, for that row, which carries short blocks (exec/mixed.h). */
 static inline bool ibshift_job_tells_counts(const struct ibshift_job *job,
                                             const struct ibshift_alg *alg)
 {
@@ -83,17 +89,16 @@ static inline bool ibshift_job_grants_anew(const struct ibshift_job *job, bool i
 static inline int ibshift_job_kind(const struct ibshift_job *job, bool is_commutative,
                                    bool is_blocking)
 {
-    int sizes = 0 == job->needs                              ? 0
-                : !ibshift_job_is_any_size(job)              ? 2
-                : 0 == (job->needs & IBSHIFT_ALG_SIZES_NODE) ? 1
-                                                             : 3;
+    int sizes = 0 == job->needs                 ? 0
+                : !ibshift_job_is_any_size(job) ? 2
+                : ibshift_job_is_long_part(job) ? 1
+                                                : 3;
 
     return sizes * 4 + 2 * ibshift_job_grants_anew(job, is_blocking) + is_commutative;
 }
 
 /* Derives the job from the arguments. OMPI_SUCCESS, or OMPI_ERR_NOT_SUPPORTED on all ranks
- * alike. Leaders hear the counts of their node in blocking calls alone: the others may not wait
- * before they have returned. */
+ * alike. */
 int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
                          const struct ibshift_called *called, struct ibshift_job *job);
 

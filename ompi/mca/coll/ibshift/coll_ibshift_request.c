@@ -93,13 +93,6 @@ static int request_free(ompi_request_t **request)
     return OMPI_SUCCESS;
 }
 
-static void start(ibshift_call_t *call, uint32_t seq)
-{
-    ibshift_side_move(&call->send, true);
-    ibshift_side_move(&call->recv, true);
-    ibshift_engine_start(ibshift_endpoint.engine, &call->op, seq);
-}
-
 /* Says, once, that this rank's clock had to be given up. */
 static void look_at_clock(const struct ompi_communicator_t *comm,
                           const struct ibshift_op_params *params)
@@ -112,6 +105,17 @@ static void look_at_clock(const struct ompi_communicator_t *comm,
     }
 }
 
+static int report(const ibshift_call_t *call)
+{
+    const struct ompi_communicator_t *comm = call->request.super.req_mpi_object.comm;
+    const struct ibshift_mixed_unlike *unlike =
+        call->tells_counts ? &call->mixed->mixed.unlike : NULL;
+
+    return NULL != unlike && unlike->sent != unlike->awaited
+               ? ibshift_report_counts(comm, &call->op, unlike, call->name)
+               : ibshift_report(call->module, comm, &call->op, call->name);
+}
+
 /* After the end; the OMPI code of the collective. */
 static int finish(ibshift_call_t *call)
 {
@@ -120,7 +124,7 @@ static int finish(ibshift_call_t *call)
         int code = ibshift_comm_lost(comm);
 
         if (OMPI_SUCCESS == code) {
-            code = ibshift_report(call->module, comm, &call->op, call->name);
+            code = report(call);
         }
 
         (void)give_up(call->module, code);
@@ -137,6 +141,17 @@ static void ended(struct ibshift_op *op)
 
     call->request.super.req_status.MPI_ERROR = finish(call);
     ompi_request_complete(&call->request.super, true);
+}
+
+static void start(ibshift_call_t *call, uint32_t seq)
+{
+    ibshift_side_move(&call->send, true);
+    ibshift_side_move(&call->recv, true);
+    if (call->tells_counts) {
+        ibshift_mixed_start(call, seq, ended);
+    } else {
+        ibshift_engine_start(ibshift_endpoint.engine, &call->op, seq);
+    }
 }
 
 /* The program may free the communicator before the collective has ended. */
@@ -170,10 +185,16 @@ static uint64_t next_comm_seq(mca_coll_ibshift_module_t *module, uint32_t word)
     return number | word;
 }
 
-/* Of a call that has an op. */
+/* Of a call that has an op, or one for each stage. */
 static uint32_t next_seq(ibshift_call_t *call)
 {
-    return (uint32_t)(next_comm_seq(call->module, ibshift_op_word(&call->op)) >> 32);
+    uint32_t word = ibshift_op_word(&call->op);
+    uint32_t seq = (uint32_t)(next_comm_seq(call->module, word) >> 32);
+
+    for (int i = 1; call->tells_counts && i < IBSHIFT_MIXED_STAGES; i++) {
+        (void)next_comm_seq(call->module, word);
+    }
+    return seq;
 }
 
 /*
@@ -190,36 +211,21 @@ static void idle(unsigned turn)
     }
 }
 
+static bool has_ended(ibshift_call_t *call)
+{
+    return call->tells_counts ? atomic_load_explicit(&call->mixed->has_ended, memory_order_acquire)
+                              : ibshift_op_is_done(&call->op);
+}
+
 static void wait_for(ibshift_call_t *call)
 {
     unsigned turns = 0;
 
-    while (!ibshift_op_is_done(&call->op)) {
+    while (!has_ended(call)) {
         if (0 == ibshift_engine_progress(ibshift_endpoint.engine)) {
             idle(++turns);
         }
     }
-}
-
-/* Leaders must know how much their ranks have before they can place it. */
-static int hear_counts(ibshift_call_t *call)
-{
-    struct ibshift_op_params main;
-    bool has_any;
-    uint32_t seq = next_seq(call); /* on all ranks */
-    int rc = ibshift_call_ask(call, &main, &has_any);
-
-    if (OMPI_SUCCESS != rc || !has_any) {
-        return rc;
-    }
-    call->op.ended = NULL;
-    ibshift_engine_start(ibshift_endpoint.engine, &call->op, seq);
-    wait_for(call);
-    if (0 != call->op.status) {
-        return finish(call);
-    }
-    ibshift_call_hear(call, &main);
-    return OMPI_SUCCESS;
 }
 
 /* What fails here on one rank alone must end the collective on all. */
@@ -236,8 +242,7 @@ static int create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
     rc = ibshift_call_make(module, comm, job, form, &call);
     if (OMPI_SUCCESS == rc) {
         init_request(call, comm, form);
-        rc = call->tells_counts ? hear_counts(call) : OMPI_SUCCESS;
-        rc = OMPI_SUCCESS == rc ? ibshift_call_lay_out(call) : rc;
+        rc = ibshift_call_lay_out(call);
         if (OMPI_SUCCESS != rc) {
             ibshift_call_give_back(call);
         }

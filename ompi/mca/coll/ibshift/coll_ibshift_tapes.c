@@ -408,7 +408,7 @@ void ibshift_tape_adopt(const struct ibshift_tape_run *run, ibshift_call_t *call
 /* The second run makes the tape: many requests are started once. */
 const struct ibshift_tape *ibshift_tape_of_call(ibshift_call_t *call)
 {
-    if (!ibshift_params.tapes || '\0' != ibshift_params.trace[0]) {
+    if (!ibshift_params.tapes || '\0' != ibshift_params.trace[0] || call->tells_counts) {
         return NULL;
     }
     if (!call->has_tried_tape && call->runs > 1) {

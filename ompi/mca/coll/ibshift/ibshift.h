@@ -38,11 +38,11 @@
 
 #include "exec/badge.h"
 #include "exec/engine.h"
+#include "exec/mixed.h"
 #include "exec/op.h"
 #include "exec/pace/pace.h"
 #include "exec/standing.h"
 #include "exec/tape.h"
-#include "exec/told.h"
 
 #include "fabric/table/found.h"
 #include "job/fabric_file.h"

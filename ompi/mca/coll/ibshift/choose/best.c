@@ -11,8 +11,8 @@
 enum {
     FIRST_SEGMENT = 4096,
     LAST_SEGMENT = 1 << 20,
-    GATHERED_MOST = 1 << 25,
-    PLANS_MOST = 192 /* that a collective may have */
+    GATHERED_MOST = 1 << 25, /* where nobody says how much */
+    PLANS_MOST = 192         /* that a collective may have */
 };
 
 /* Found among 96 to 1,728 ranks: what is taken costs 1.03 of the cheapest in the mean. */
@@ -96,36 +96,10 @@ struct ibshift_sending ibshift_choose_sending(const struct ibshift_question *que
     return is_free ? question->free : (struct ibshift_sending){question->window, 0};
 }
 
-/* Ranks tell each other sizes within their node before it runs. */
+/* Ranks tell leaders sizes before it runs. */
 static bool tells_counts(const struct ibshift_question *question, const struct ibshift_alg *alg)
 {
     return (alg->flags & question->needs) == IBSHIFT_ALG_SIZES_NODE;
-}
-
-/* A size each to the leader; of an all-to-all one of each node to each. */
-static void add_counts(const struct ibshift_question *question, struct ibshift_choice *choice)
-{
-    bool is_alltoall = question->collective == IBSHIFT_ALLTOALL;
-    struct ibshift_plan plan = {.ranks = question->plan->nodes != NULL ? question->plan->nodes->most
-                                                                       : 1};
-    struct ibshift_price_request request = {
-        .alg = ibshift_alg_find(is_alltoall ? IBSHIFT_ALLTOALL : IBSHIFT_GATHER, "linear"),
-        .plan = &plan,
-        .model = question->near != NULL ? question->near : question->model,
-        .bytes = sizeof(uint64_t) * (is_alltoall ? ibshift_nodes_count(question->plan) : 1),
-        .element = 1,
-        .window = question->window,
-        .limit = IBSHIFT_CHOOSE_LIMIT,
-        .space = question->space};
-    struct ibshift_price counts;
-
-    if (!tells_counts(question, choice->alg) || choice->price.last < 0 ||
-        ibshift_price(&request, &counts) != 0) {
-        return;
-    }
-    choice->price.last += counts.last;
-    choice->price.messages += counts.messages;
-    choice->price.hops += counts.hops;
 }
 
 /*
@@ -155,8 +129,9 @@ static void price(const struct ibshift_question *question, uint64_t messages, do
     plan.stages = NULL;
     if (ibshift_glance(&request, &choice->price) != 0) {
         choice->price = (struct ibshift_price){.last = -1};
+    } else if (tells_counts(question, choice->alg)) {
+        ibshift_price_telling(&request, &choice->price);
     }
-    add_counts(question, choice);
 }
 
 /* One without a price is better than nothing only. */
@@ -267,16 +242,18 @@ static struct ibshift_answer decide(const struct search *search)
 }
 
 /* A leader has what its team sends to all, several times over: the one of the fullest node most. */
-static bool gathers_too_much(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
-                             uint64_t bytes)
+static bool gathers_too_much(const struct ibshift_question *question, const struct ibshift_alg *alg,
+                             const struct ibshift_plan *plan)
 {
+    uint64_t most = question->leader_memory > 0 ? question->leader_memory : GATHERED_MOST;
     uint32_t leader;
 
-    if (alg->collective != IBSHIFT_ALLTOALL || (alg->flags & IBSHIFT_ALG_LEADERS) == 0) {
+    if (!tells_counts(question, alg) &&
+        (alg->collective != IBSHIFT_ALLTOALL || (alg->flags & IBSHIFT_ALG_LEADERS) == 0)) {
         return false;
     }
     leader = ibshift_nodes_rank(plan, ibshift_nodes_fullest(plan), 0);
-    return bytes > GATHERED_MOST / ((uint64_t)alg->tmp(plan, leader) + 1);
+    return question->bytes > most / ((uint64_t)alg->tmp(plan, leader) + 1);
 }
 
 /* us that a plan may take to be of interest; 0: any. */
@@ -289,18 +266,6 @@ static double most_of(const struct search *search)
                : 0;
 }
 
-/* Only on a wish: nobody knows how many bytes of others a rank would have to hold. Alltoallv goes by node only
- * where all ranks of like nodes lead. */
-static bool may_tell_counts(const struct ibshift_question *question, const struct ibshift_alg *alg,
-                            const struct ibshift_plan *plan)
-{
-    const struct ibshift_nodes *nodes = plan->nodes;
-
-    return alg == question->wish.alg && nodes != NULL &&
-           (alg->collective != IBSHIFT_ALLTOALL ||
-            (nodes->most == nodes->least && nodes->most > 1 && plan->leaders >= nodes->most));
-}
-
 static void consider(struct search *search, struct ibshift_choice now)
 {
     const struct ibshift_question *question = search->question;
@@ -309,8 +274,8 @@ static void consider(struct search *search, struct ibshift_choice now)
 
     ibshift_choice_take(&now, &plan);
     if (ibshift_alg_check(now.alg, &plan, why, sizeof(why)) != 0 ||
-        (tells_counts(question, now.alg) && !may_tell_counts(question, now.alg, &plan)) ||
-        (now.alg != question->wish.alg && gathers_too_much(now.alg, &plan, question->bytes))) {
+        ((now.alg != question->wish.alg || tells_counts(question, now.alg)) &&
+         gathers_too_much(question, now.alg, &plan))) {
         return;
     }
     if (search->has_many) {

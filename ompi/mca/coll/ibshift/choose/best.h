@@ -20,6 +20,8 @@ struct ibshift_wish {
 struct ibshift_choice {
     const struct ibshift_alg *alg; /* NULL: none fits */
     uint32_t radix, segments, leaders;
+    uint64_t
+        most; /* bytes of a block that goes so, of a v-variant whose sizes are told (exec/mixed.h); others go flat */
     struct ibshift_price price; /* last: negative: not known */
 };
 
@@ -60,6 +62,8 @@ struct ibshift_question {
     const struct ibshift_model *near;  /* between ranks of the plan's nodes; NULL: as model */
     const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
     bool grants_anew;                  /* as in price.h */
+    uint64_t
+        leader_memory; /* bytes that a leader of an all-to-all or a v-variant may hold; 0: 32 MiB */
     struct ibshift_wish wish;          /* the user's, or a rule's */
     const struct ibshift_rules *rules; /* NULL: there are none */
     struct ibshift_price_space *space; /* the search makes it */

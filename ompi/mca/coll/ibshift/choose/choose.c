@@ -8,7 +8,11 @@
 #include "choose/digest.h"
 #include "choose/rules.h"
 
-enum { KEPT = 512 };
+enum {
+    KEPT = 512,
+    SHORT_FIRST = 16, /* bytes of a block, for which plans by node are looked at, */
+    SHORT_SIZES = 9   /* and four times as many, up to 1 MiB */
+};
 
 /* Up to its last field, behind which the struct may have a gap. */
 static uint64_t digest_model(uint64_t sum, const struct ibshift_model *model)
@@ -93,22 +97,59 @@ static bool may_be_kept(const struct ibshift_question *question)
     return question->is_brief && plan->order == NULL && plan->stages == NULL && plan->split == NULL;
 }
 
+static struct ibshift_answer choose(const struct ibshift_question *question)
+{
+    struct ibshift_answer answer = {.candidates = 0};
+    uint64_t key = key_of(question);
+
+    if (!may_be_kept(question)) {
+        answer = ibshift_choose_best(question);
+    } else if (!find_kept(key, &answer.best)) {
+        answer.best = ibshift_choose_best(question).best;
+        keep(key, &answer.best);
+    }
+    return answer;
+}
+
+/*
+ * A v-variant of which no rank knows all sizes: up to which size blocks are better by node, if any are. All ranks know that; which
+ * blocks are so short only the two know that have it. The plan is that of the longest of them, which has most to gain.
+ */
+static struct ibshift_answer choose_mixed(const struct ibshift_question *question)
+{
+    struct ibshift_question at = *question;
+    struct ibshift_answer answer, now;
+    int below = -1, above = SHORT_SIZES; /* of them, by node and not */
+
+    at.needs &= ~(uint32_t)IBSHIFT_ALG_SIZES_NODE;
+    answer = choose(&at);
+    at.needs = question->needs;
+    while (above - below > 1) {
+        int middle = (below + above) / 2;
+
+        at.bytes = (uint64_t)SHORT_FIRST << 2 * middle;
+        now = choose(&at);
+        if (now.best.alg == NULL || (now.best.alg->flags & at.needs) != IBSHIFT_ALG_SIZES_NODE) {
+            above = middle;
+        } else {
+            below = middle;
+            answer = now;
+            answer.best.most = at.bytes;
+        }
+    }
+    return answer;
+}
+
 struct ibshift_answer ibshift_choose(const struct ibshift_question *asked)
 {
     struct ibshift_question question = *asked;
-    struct ibshift_answer answer = {.candidates = 0};
-    uint64_t key;
+    struct ibshift_answer answer;
 
     if (question.wish.alg == NULL && question.rules != NULL) { /* not named by the user */
         question.wish = ibshift_rules_wish(&question);
     }
-    key = key_of(&question);
-    if (!may_be_kept(&question)) {
-        answer = ibshift_choose_best(&question);
-    } else if (!find_kept(key, &answer.best)) {
-        answer.best = ibshift_choose_best(&question).best;
-        keep(key, &answer.best);
-    }
+    answer = (question.needs & IBSHIFT_ALG_SIZES_NODE) != 0 ? choose_mixed(&question)
+                                                            : choose(&question);
     answer.wish = question.wish;
     return answer;
 }

@@ -44,7 +44,9 @@ static void add_what(struct ibshift_line *line, const struct ibshift_decision *d
 
     ibshift_line_add(line, "%s", decision->call);
     if (decision->is_any_size) {
-        ibshift_line_add(line, ", any size");
+        bool is_part = (decision->question->needs & IBSHIFT_ALG_SIZES_NODE) == 0;
+
+        ibshift_line_add(line, is_part ? ", long blocks" : ", any size");
     } else if (collective != IBSHIFT_BARRIER) {
         ibshift_line_add(line, " up to %llu B %s", (unsigned long long)decision->question->bytes,
                          ibshift_collective_has_vector(collective) ? "of vector" : "a block");
@@ -61,6 +63,10 @@ static void add_choice(struct ibshift_line *line, const struct ibshift_decision 
 
     ibshift_line_add(line, ": ");
     add_plan(line, best, decision->question->plan->nodes);
+    if (best->most > 0) {
+        ibshift_line_add(line, ", blocks up to %llu B, longer ones flat",
+                         (unsigned long long)best->most);
+    }
     if (decision->order != NULL) {
         ibshift_line_add(line, ", %s", decision->order);
     }

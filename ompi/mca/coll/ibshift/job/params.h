@@ -26,6 +26,7 @@ struct ibshift_params {
     size_t memory;
     bool node;
     size_t node_memory;
+    size_t leader_memory;
     int connections;
     size_t eager_limit;
     int timeout, retry;

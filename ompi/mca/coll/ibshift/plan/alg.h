@@ -36,9 +36,8 @@ enum ibshift_collective {
 /*
  * Of scatterv and gatherv only the root knows the sizes, so what passes others' blocks on
  * (IBSHIFT_ALG_SIZES_ALL) cannot run for them: to tell the sizes first would cost another tree of
- * messages before the first byte of data. Within a node that is cheap (IBSHIFT_ALG_SIZES_NODE), but
- * no rank knows how many bytes of others it would have to hold: unless such a row is asked for,
- * linear runs.
+ * messages before the first byte of data. Within a node that is cheap (IBSHIFT_ALG_SIZES_NODE): such
+ * rows carry blocks up to a size that all ranks know (exec/mixed.h).
  */
 enum ibshift_alg_flag {
     IBSHIFT_ALG_POWER_OF_TWO = 1 << 0,     /* of ranks */

@@ -1,0 +1,78 @@
+/* Copyright (c) 2026 The ibshift developers
+ * $COPYRIGHT$
+ * $HEADER$ */
+/* A call of several ops, one after the other (exec/mixed.h). */
+#include "ompi_config.h"
+
+#include "coll_ibshift.h"
+#include "coll_ibshift_call.h"
+
+#include <errno.h>
+
+static void end(ibshift_call_t *call)
+{
+    if (call->mixed->is_waited) {
+        atomic_store_explicit(&call->mixed->has_ended, true, memory_order_release);
+    } else {
+        call->mixed->ended(&call->op);
+    }
+}
+
+/* The number of a stage: a run has one for each. */
+static uint32_t number_of_stage(const struct ibshift_call_mixed *own)
+{
+    uint32_t stage = (uint32_t)own->mixed.stage, runs = (1u << IBSHIFT_RUN_BITS) - 1;
+
+    return 0 == (own->seq & IBSHIFT_PERSISTENT_SEQ)
+               ? (own->seq + stage) & ~IBSHIFT_PERSISTENT_SEQ
+               : (own->seq & ~runs) | ((own->seq * IBSHIFT_MIXED_STAGES + stage) & runs);
+}
+
+/* What fails between ops on one rank must end the collective on all. */
+static void fail(ibshift_call_t *call, int status)
+{
+    call->op.status = status;
+    call->op.failed_rank = call->op.params.rank;
+    ibshift_engine_give_up(ibshift_endpoint.engine, call->module->wire_id,
+                           call->module->peers[call->module->rank], status);
+}
+
+static void go_on(ibshift_call_t *call)
+{
+    int rc = ibshift_mixed_next(&call->mixed->mixed, &call->op.params);
+
+    if (1 == rc) {
+        ibshift_engine_start(ibshift_endpoint.engine, &call->op, number_of_stage(call->mixed));
+        return;
+    }
+    if (0 != rc) {
+        fail(call, rc);
+    }
+    end(call);
+}
+
+static void stage_ended(struct ibshift_op *op)
+{
+    ibshift_call_t *call = op->owner;
+
+    if (0 == op->status) {
+        go_on(call);
+    } else {
+        end(call);
+    }
+}
+
+void ibshift_mixed_start(ibshift_call_t *call, uint32_t seq, void (*ended)(struct ibshift_op *op))
+{
+    call->mixed->seq = seq;
+    call->mixed->ended = ended;
+    atomic_store_explicit(&call->mixed->has_ended, false, memory_order_relaxed);
+    call->op.status = 0;
+    call->op.ended = stage_ended;
+    if (ibshift_mixed_begin(&call->mixed->mixed)) {
+        go_on(call);
+    } else {
+        fail(call, -ENOMEM);
+        end(call);
+    }
+}
