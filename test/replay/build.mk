@@ -19,7 +19,7 @@ BRANCHES := -fsanitize-coverage=trace-pc
 product := $(foreach d,plan alg exec exec/pace net net/node net/verbs,$(wildcard $(COMPONENT)/$(d)/*.c))
 adapter := $(foreach d,shm verbs run wire fault,$(wildcard $(HCA)/$(d)/*.c))
 adapter := $(filter-out %/faultspec.c,$(adapter))
-rank := $(product) $(adapter) $(addprefix $(TOP)/test/replay/,rank.c choose.c stranger.c branch.c claims.c) $(TOP)/test/unit/work.c
+rank := $(product) $(adapter) $(addprefix $(TOP)/test/replay/,rank.c choose.c left.c stranger.c branch.c claims.c) $(TOP)/test/unit/work.c
 front := $(foreach f,front/options front/control front/sysfs front/folder front/place front/wire_make fault/faultspec shm/shm shm/lock shm/life \
 	shm/chan wire/wire_slices,$(HCA)/$(f).c)
 world := $(addprefix $(TOP)/test/replay/,main.c scheduler.c story.c context.c causes.c faults.c wrap.c memory.c program.c) $(front)

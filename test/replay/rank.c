@@ -13,6 +13,7 @@
 #include "exec/engine.h"
 #include "exec/standing.h"
 #include "net/by_peer.h"
+#include "left.h"
 #include "net/ledger.h"
 #include "net/node/node.h"
 #include "net/verbs/verbs.h"
@@ -214,6 +215,7 @@ static bool open_nets(void)
             ibshift_net_by_peer_create(node, adapter, (uint32_t)own.program->ranks, is_near, NULL);
         own.net = own.net != NULL ? own.net : adapter;
     }
+    left_watch(adapter, own.net != adapter ? node : NULL);
     if (node != NULL && own.net == adapter) {
         ibshift_net_destroy(node);
     }
@@ -233,6 +235,7 @@ static bool open_nets(void)
 
 static void close_nets(void)
 {
+    left_check(own.has_failed);
     if (own.engine != NULL) {
         ibshift_engine_free(own.engine);
     }

@@ -1,0 +1,81 @@
+/* What a rank's nets must have back when all of its collectives are over: stocks, grants, messages. */
+#include "left.h"
+
+#include "net/node/private.h"
+#include "net/verbs/inside.h"
+#include "scheduler.h"
+
+static struct {
+    struct ibshift_net_verbs *verbs;
+    struct ibshift_net_node *node;
+    uint32_t slots, quota, grants; /* at first */
+} l;
+
+void left_watch(struct ibshift_net *verbs, struct ibshift_net *node)
+{
+    if (verbs != NULL) {
+        l.verbs = ibshift_nv(verbs);
+        l.slots = l.verbs->slot_stock;
+        l.quota = l.verbs->quota_stock;
+        l.grants = l.verbs->free_grant_count;
+    }
+    if (node != NULL) {
+        l.node = ibshift_node(node);
+    }
+}
+
+/* Whatever has failed: what was given to peers, and what was not, are together what there was. */
+static void check_stocks(const struct ibshift_net_verbs *nv)
+{
+    uint32_t slots = nv->slot_stock, quota = nv->quota_stock;
+
+    for (uint32_t i = 0; i < nv->connection_count; i++) {
+        slots += nv->connections[i]->in.slots - nv->connections[i]->in.slots_arrived;
+        quota += nv->connections[i]->in.quota_window;
+    }
+    if (slots != l.slots || quota != l.quota) {
+        replay_fail("rank %d: of %u slots and %u quota in stock %u and %u are left", replay_self(),
+                    l.slots, l.quota, slots, quota);
+    }
+}
+
+static void check_connections(const struct ibshift_net_verbs *nv)
+{
+    for (uint32_t i = 0; i < nv->connection_count; i++) {
+        const struct ibshift_connection *c = nv->connections[i];
+
+        if (c->waiting.first != NULL || c->resting.first != NULL || c->in.held != 0) {
+            replay_fail("rank %d: messages with rank %u over the adapter are left, %u held",
+                        replay_self(), c->peer, c->in.held);
+        }
+    }
+    if (nv->free_grant_count != l.grants) {
+        replay_fail("rank %d: %u grants are left", replay_self(), l.grants - nv->free_grant_count);
+    }
+}
+
+static void check_node(const struct ibshift_net_node *nn)
+{
+    for (uint32_t i = 0; i < nn->met_count; i++) {
+        const struct ibshift_node_peer *peer = nn->peers[nn->met[i]];
+
+        if (peer->waiting.first != NULL || peer->resting.first != NULL || peer->longs != 0 ||
+            peer->in_quota != peer->in_returned) {
+            replay_fail("rank %d: messages with rank %u in shared memory are left", replay_self(),
+                        peer->number);
+        }
+    }
+}
+
+void left_check(bool has_failed)
+{
+    if (l.verbs != NULL) {
+        check_stocks(l.verbs);
+    }
+    if (l.verbs != NULL && !has_failed) {
+        check_connections(l.verbs);
+    }
+    if (l.node != NULL && !has_failed) {
+        check_node(l.node);
+    }
+}

@@ -1,0 +1,11 @@
+#ifndef IBSHIFT_REPLAY_LEFT_H
+#define IBSHIFT_REPLAY_LEFT_H
+
+#include "net/net.h"
+
+/* Either may be NULL. */
+void left_watch(struct ibshift_net *verbs, struct ibshift_net *node);
+/* Fails the run when something has not come back. */
+void left_check(bool has_failed);
+
+#endif
