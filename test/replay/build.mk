@@ -6,20 +6,23 @@ BUILD ?= build
 COMPONENT := $(TOP)/ompi/mca/coll/ibshift
 HCA := $(TOP)/test/softhca
 KERNEL := getrlimit clock_gettime getpid kill nanosleep usleep sched_yield open openat socket close fdopendir fcntl getrandom \
-	posix_fallocate statvfs fstatvfs process_vm_readv process_vm_writev getenv
+	posix_fallocate statvfs fstatvfs fopen sysconf process_vm_readv process_vm_writev getenv
 MEMORY := malloc calloc realloc posix_memalign aligned_alloc strdup free
+NETS := ibshift_net_verbs_create ibshift_net_node_create ibshift_engine_progress ibshift_report
 wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
-CFLAGS := -std=gnu11 -MMD -MP -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter -fPIC -D_GNU_SOURCE=1 -I$(COMPONENT) -I$(HCA) -I$(TOP)/ompi/tools/ibshift \
+CFLAGS := -MMD -MP -std=gnu11 -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter -fPIC -D_GNU_SOURCE=1 -I$(COMPONENT) -I$(HCA) -I$(TOP)/ompi/tools/ibshift \
 	-I$(TOP)/test/replay -DPACKAGE_VERSION='"replay"'
 # What the product asks for, and what others do: only the product's memory is looked after, and refused.
 PRODUCT := $(foreach f,readv writev,-Dprocess_vm_$(f)=replay_vm_$(f)) -Dmmap=replay_mmap -Dmunmap=replay_munmap -Dclock_gettime=replay_clock
 ADAPTER := -Dpthread_create=replay_no_thread $(foreach f,malloc calloc realloc strdup free,-D$(f)=plain_$(f))
 USER := $(foreach f,malloc calloc free,-D$(f)=user_$(f))
+OMPI := -lmpi -lopen-pal
+GLUE := $(shell sed -n 's/^coll_ibshift_CPPFLAGS = //p' $(BUILD)/ompi/mca/coll/ibshift/Makefile) -DIBSHIFT_HELP_DIR='"$(abspath $(COMPONENT))"'
 BRANCHES := -fsanitize-coverage=trace-pc
-product := $(foreach d,plan alg exec exec/pace net net/node net/verbs,$(wildcard $(COMPONENT)/$(d)/*.c))
+product := $(foreach depth,*.c */*.c */*/*.c,$(wildcard $(COMPONENT)/$(depth)))
 adapter := $(foreach d,shm verbs run wire fault,$(wildcard $(HCA)/$(d)/*.c))
 adapter := $(filter-out %/faultspec.c,$(adapter))
-rank := $(product) $(adapter) $(addprefix $(TOP)/test/replay/,rank.c choose.c left.c stranger.c branch.c claims.c) $(TOP)/test/unit/work.c
+rank := $(product) $(adapter) $(addprefix $(TOP)/test/replay/,rank.c call.c buffers.c kinds.c ompi.c nets.c cache.c left.c stranger.c branch.c)
 front := $(foreach f,front/options front/control front/sysfs front/folder front/place front/wire_make fault/faultspec shm/shm shm/lock shm/life \
 	shm/chan wire/wire_slices,$(HCA)/$(f).c)
 world := $(addprefix $(TOP)/test/replay/,main.c scheduler.c story.c context.c causes.c faults.c wrap.c memory.c program.c) $(front)
@@ -30,13 +33,13 @@ TOP := $(abspath $(TOP))
 all: $(OUT)/replay
 $(OUT)/rank/%.o: $(TOP)/%.c $(TOP)/test/replay/build.mk
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(if $(findstring /replay/,$<)$(findstring /unit/,$<),,$(BRANCHES)) $(if $(findstring /softhca/,$<),$(ADAPTER),$(if $(findstring /unit/,$<),$(USER),$(PRODUCT))) -c -o $@ $<
+	$(CC) $(CFLAGS) $(if $(findstring /replay/,$<),$(USER) $(GLUE),$(BRANCHES) $(if $(findstring /softhca/,$<),$(ADAPTER),$(PRODUCT) $(GLUE))) -c -o $@ $<
 $(OUT)/world/%.o: $(TOP)/%.c $(TOP)/test/replay/build.mk
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c -o $@ $<
 $(OUT)/rank.so: $(call objects,$(rank),rank)
-	$(CC) -shared -Wl,-Bsymbolic $(call wrap,$(KERNEL) $(MEMORY)) -o $@ $^ -lhwloc -libverbs -lm
+	$(CC) -shared -Wl,-Bsymbolic $(call wrap,$(KERNEL) $(MEMORY) $(NETS)) -o $@ $^ $(OMPI) -lhwloc -libverbs -lm
 $(OUT)/replay: $(call objects,$(world),world) $(OUT)/rank.so
 	$(CC) -rdynamic $(call wrap,$(KERNEL)) -o $@ $(filter %.o,$^) $(libraries) -ldl -lm -lpthread
-	for i in 0 1 2 3 4 5 6 7; do cp $(OUT)/rank.so $@.rank$$i.so; done
+	for i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do cp $(OUT)/rank.so $@.rank$$i.so; done
 -include $(patsubst %.o,%.d,$(call objects,$(rank),rank) $(call objects,$(world),world))

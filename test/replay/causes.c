@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <string.h>
 
-enum { FAILURES = 2048 };
+enum { FAILURES = 2048, FACTS = 1 << 10 };
 
 struct failure {
     int rank, item, status, peer;
-    uint32_t comm;
+    uint32_t members; /* of the communicator, a bit each */
     uint64_t at;
     bool is_explained;
 };
@@ -23,6 +23,11 @@ static struct {
     uint64_t since[PROGRAM_RANKS][CAUSES]; /* 0: never */
     struct failure failure[FAILURES];
     int failures;
+    bool is_unlike, is_left_out;
+    struct {
+        uint64_t key, value;
+    } fact[FACTS];
+    int facts;
 } c;
 
 void causes_begin(const struct program *program)
@@ -42,20 +47,36 @@ bool causes_has(int rank, enum cause cause)
     return c.since[rank][cause] != 0;
 }
 
-bool causes_taint(uint32_t comm)
+bool causes_has_any(void)
 {
-    for (int i = 0; i < program_comm_ranks(c.program, comm); i++) {
-        if (causes_has(i, CAUSE_HOSTILE)) {
+    for (int i = 0; i < PROGRAM_RANKS * CAUSES; i++) {
+        if (causes_has(i / CAUSES, (enum cause)(i % CAUSES))) {
+            return true;
+        }
+    }
+    return c.is_unlike;
+}
+
+void causes_unlike(bool is_left_out)
+{
+    c.is_unlike = true;
+    c.is_left_out |= is_left_out;
+}
+
+bool causes_taint(uint32_t members)
+{
+    for (int i = 0; i < PROGRAM_RANKS; i++) {
+        if ((members >> i & 1) != 0 && causes_has(i, CAUSE_HOSTILE)) {
             return true;
         }
     }
     return false;
 }
 
-void causes_failed(uint64_t now, int rank, int item, uint32_t comm, int status, int peer)
+void causes_failed(uint64_t now, int rank, int item, uint32_t members, int status, int peer)
 {
     if (c.failures < FAILURES) {
-        c.failure[c.failures++] = (struct failure){rank, item, status, peer, comm, now, false};
+        c.failure[c.failures++] = (struct failure){rank, item, status, peer, members, now, false};
     }
 }
 
@@ -81,7 +102,10 @@ static bool is_broken(const struct failure *f)
    the deadline, where the launcher says who is dead. */
 static bool is_somebody_late(const struct failure *f)
 {
-    for (int i = 0; i < program_comm_ranks(c.program, f->comm); i++) {
+    for (int i = 0; i < PROGRAM_RANKS; i++) {
+        if ((f->members >> i & 1) == 0) {
+            continue;
+        }
         if (is_before(f, i, CAUSE_LATE) ||
             (is_before(f, i, CAUSE_DEAD) && !c.program->knows_ends) ||
             is_before(f, i, CAUSE_LINK) || is_before(f, i, CAUSE_HOSTILE)) {
@@ -91,18 +115,12 @@ static bool is_somebody_late(const struct failure *f)
     return false;
 }
 
-/* Ranks have called different collectives there, which is no reason to wait for the deadline. */
+/* Ranks have called different collectives, which is no reason to wait for the deadline; or one has left one out. */
 static bool is_unlike(const struct failure *f)
 {
-    for (int i = 0; i < c.program->items; i++) {
-        const struct program_item *item = &c.program->item[i];
-
-        if (item->kind == PROGRAM_UNLIKE && item->comm == f->comm && !item->is_dropped) {
-            return f->status == -EBADMSG || f->status == -EMSGSIZE || f->status == -ECONNABORTED ||
-                   f->status == -ECONNRESET;
-        }
-    }
-    return false;
+    return c.is_left_out ||
+           (c.is_unlike && (f->status == -EBADMSG || f->status == -EMSGSIZE ||
+                            f->status == -ECONNABORTED || f->status == -ECONNRESET));
 }
 
 static bool is_direct(const struct failure *f)
@@ -156,4 +174,23 @@ int causes_unexplained(void (*say)(const char *format, ...))
         }
     }
     return count;
+}
+
+uint64_t causes_first(uint64_t key, uint64_t value)
+{
+    int i = 0;
+
+    while (i < c.facts && c.fact[i].key != key) {
+        i++;
+    }
+    if (i == c.facts && i < FACTS) { /* more is not asked of a program */
+        c.fact[c.facts].key = key;
+        c.fact[c.facts++].value = value;
+    }
+    return i < FACTS ? c.fact[i].value : value;
+}
+
+bool causes_is_alike(uint64_t key, uint64_t value)
+{
+    return causes_first(key, value) == value || causes_has_any();
 }

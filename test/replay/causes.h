@@ -19,10 +19,18 @@ enum cause {
 void causes_begin(const struct program *program);
 void causes_happened(int rank, enum cause cause, uint64_t now);
 bool causes_has(int rank, enum cause cause);
+bool causes_has_any(void);
+/* Calls that do not match: a connection that ends by them is other communicators', too, so from now on any may fail. */
+void causes_unlike(bool is_left_out);
 /* A hostile rank is of the communicator: results may be wrong. */
-bool causes_taint(uint32_t comm);
-void causes_failed(uint64_t now, int rank, int item, uint32_t comm, int status, int peer);
+bool causes_taint(uint32_t members);
+void causes_failed(uint64_t now, int rank, int item, uint32_t members, int status, int peer);
 /* At the end: how many failures have no cause; each is said. */
 int causes_unexplained(void (*say)(const char *format, ...));
+
+/* What the first caller with this key has said. */
+uint64_t causes_first(uint64_t key, uint64_t value);
+/* Whether all callers with this key say the same, unless something was done to anybody. */
+bool causes_is_alike(uint64_t key, uint64_t value);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "causes.h"
@@ -49,7 +50,7 @@ static void leave_file(int i)
     FILE *file;
 
     story_count(COUNT_FILES, 1);
-    snprintf(path, sizeof(path), "%s/ibshift-stale%d", f.folder, i);
+    snprintf(path, sizeof(path), "%s/host0/ibshift-stale%d", f.folder, i);
     file = fopen(path, "wb");
     if (i == 1) {
         head.magic = (uint32_t)program_random(&f.random);
@@ -72,6 +73,12 @@ void faults_begin(const struct program *program, const char *folder)
     for (int i = 0; i < program->acts; i++) {
         f.rarely = program->act[i].fault == FAULT_HOSTILE ? program->act[i].count + 1 : f.rarely;
     }
+    for (int i = 0; i < program->hosts; i++) {
+        char path[256];
+
+        snprintf(path, sizeof(path), "%s/host%d", folder, i);
+        (void)mkdir(path, 0700);
+    }
     for (int i = 0; i < STALE && program->has_stale; i++) {
         leave_file(i);
     }
@@ -88,24 +95,36 @@ static bool is_clean(const struct program *program)
 }
 
 /* What dead processes have left is removed by whoever makes a segment; whose owner is not known stays. */
-void faults_end(const struct program *program)
+static void look_into(const struct program *program, int host)
 {
-    DIR *dir = opendir(f.folder);
+    bool is_shared = program->has_node && program->acts == 0 && program->odd_rank < 0 &&
+                     program->ranks > 1 &&
+                     program_host_of(program, 0) == program_host_of(program, 1);
     const struct dirent *entry;
+    char path[256];
+    DIR *dir;
 
+    snprintf(path, sizeof(path), "%s/host%d", f.folder, host);
+    dir = opendir(path);
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
         bool is_others = strcmp(entry->d_name, "ibshift-stale1") == 0 ||
                          strcmp(entry->d_name, "ibshift-stale2") == 0;
         bool is_stale = strcmp(entry->d_name, "ibshift-stale0") == 0;
 
         if (strncmp(entry->d_name, "ibshift-", 8) == 0 && !is_others &&
-            (is_stale ? program->acts == 0 && program->has_node && program->hosts < program->ranks
-                      : is_clean(program))) {
-            replay_fail("shared memory is left: %s", entry->d_name);
+            (is_stale ? is_shared : is_clean(program))) {
+            replay_fail("shared memory is left on host %d: %s", host, entry->d_name);
         }
     }
     if (dir != NULL) {
         closedir(dir);
+    }
+}
+
+void faults_end(const struct program *program)
+{
+    for (int i = 0; i < program->hosts; i++) {
+        look_into(program, i);
     }
 }
 

@@ -27,19 +27,28 @@
 uint32_t proc_self = SHM_PROCS; /* behind those of the ranks */
 
 static void *copies[PROGRAM_RANKS];
+static char of_copies[PATH_MAX];
 static char base[64];
 
 /* Another file each time: the loader takes the same one for what it has already. */
-static void load_copies(const char *program)
+static void load_copies(int count)
 {
     char path[PATH_MAX + 16];
+    void (*prepare)(void);
 
-    for (int i = 0; i < PROGRAM_RANKS; i++) {
-        snprintf(path, sizeof(path), "%s.rank%d.so", program, i);
+    for (int i = 0; i < count; i++) {
+        if (copies[i] != NULL) {
+            continue;
+        }
+        snprintf(path, sizeof(path), "%s.rank%d.so", of_copies, i);
         copies[i] = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (copies[i] == NULL) {
             fprintf(stderr, "replay: %s\n", dlerror());
             exit(2);
+        }
+        prepare = (void (*)(void))(uintptr_t)dlsym(copies[i], "replay_prepare");
+        if (i == 0 && prepare != NULL) {
+            prepare();
         }
     }
 }
@@ -137,6 +146,7 @@ static int run(const struct program *program, bool is_said)
     pid_t child;
     int status;
 
+    load_copies(program->ranks + program->has_stranger);
     fflush(NULL);
     child = fork();
     if (child == 0) {
@@ -285,7 +295,7 @@ int main(int argc, char **argv)
             mmap(NULL, REPLAY_TAKEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     }
     story_share();
-    load_copies(path);
+    snprintf(of_copies, sizeof(of_copies), "%s", path);
     program_make(&program, strtoull(argv[1], NULL, 0));
     if (shrinks) {
         shrink(&program);

@@ -19,19 +19,47 @@ static uint64_t below(uint64_t *random, uint64_t bound)
     return program_random(random) % bound;
 }
 
-int program_comm_ranks(const struct program *program, uint32_t comm)
-{
-    int fewer = (int)comm / 2;
+static const struct {
+    const char *name;
+    enum ibshift_collective kind;
+} collectives[PROGRAM_COLLECTIVES] = {
+    [PROGRAM_BARRIER] = {"barrier", IBSHIFT_BARRIER},
+    [PROGRAM_BCAST] = {"bcast", IBSHIFT_BCAST},
+    [PROGRAM_GATHER] = {"gather", IBSHIFT_GATHER},
+    [PROGRAM_SCATTER] = {"scatter", IBSHIFT_SCATTER},
+    [PROGRAM_ALLGATHER] = {"allgather", IBSHIFT_ALLGATHER},
+    [PROGRAM_ALLTOALL] = {"alltoall", IBSHIFT_ALLTOALL},
+    [PROGRAM_GATHERV] = {"gatherv", IBSHIFT_GATHER},
+    [PROGRAM_SCATTERV] = {"scatterv", IBSHIFT_SCATTER},
+    [PROGRAM_ALLGATHERV] = {"allgatherv", IBSHIFT_ALLGATHER},
+    [PROGRAM_ALLTOALLV] = {"alltoallv", IBSHIFT_ALLTOALL},
+    [PROGRAM_ALLTOALLW] = {"alltoallw", IBSHIFT_ALLTOALL},
+    [PROGRAM_REDUCE] = {"reduce", IBSHIFT_REDUCE},
+    [PROGRAM_ALLREDUCE] = {"allreduce", IBSHIFT_ALLREDUCE},
+    [PROGRAM_SCAN] = {"scan", IBSHIFT_SCAN},
+    [PROGRAM_EXSCAN] = {"exscan", IBSHIFT_EXSCAN},
+    [PROGRAM_REDUCE_SCATTER_BLOCK] = {"reduce_scatter_block", IBSHIFT_REDUCE_SCATTER},
+    [PROGRAM_REDUCE_SCATTER] = {"reduce_scatter", IBSHIFT_REDUCE_SCATTER},
+};
 
-    return fewer < program->ranks - 1 ? program->ranks - fewer : 2;
+const char *program_collective_name(enum program_collective collective)
+{
+    return collectives[collective].name;
 }
 
-bool program_is_odd(const struct program *program, int item, int rank)
+enum ibshift_collective program_collective_kind(enum program_collective collective)
 {
-    const struct program_item *what = &program->item[item];
-    uint64_t ranks = (uint64_t)program_comm_ranks(program, what->comm);
+    return collectives[collective].kind;
+}
 
-    return what->kind == PROGRAM_UNLIKE && rank == (int)(what->seed >> 32 & 0xff) % (int)ranks;
+static uint32_t count_algs(enum program_collective collective)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        count += ibshift_alg_table[i]->collective == collectives[collective].kind;
+    }
+    return count;
 }
 
 int program_host_of(const struct program *program, int rank)
@@ -43,19 +71,30 @@ int program_host_of(const struct program *program, int rank)
 
 static void make_item(struct program_item *item, uint64_t *random)
 {
-    static const enum program_kind kinds[] = {PROGRAM_CALL,  PROGRAM_CALL,  PROGRAM_CALL,
-                                              PROGRAM_BEGIN, PROGRAM_BEGIN, PROGRAM_TAPE,
-                                              PROGRAM_TAPE,  PROGRAM_FREE};
+    static const enum program_kind kinds[] = {
+        PROGRAM_CALL,  PROGRAM_CALL,  PROGRAM_CALL,    PROGRAM_CALL,    PROGRAM_CALL, PROGRAM_BEGIN,
+        PROGRAM_BEGIN, PROGRAM_BEGIN, PROGRAM_PERSIST, PROGRAM_PERSIST, PROGRAM_WAIT, PROGRAM_MAKE,
+        PROGRAM_MAKE,  PROGRAM_FREE,  PROGRAM_UNMAP,   PROGRAM_CALL};
 
     *item = (struct program_item){
-        .kind = kinds[below(random, 8)],
+        .kind = kinds[below(random, 16)],
         .comm = (uint32_t)below(random, 1 + below(random, PROGRAM_COMMS)),
-        .alg = (uint32_t)below(random, ibshift_alg_count),
+        .collective = (enum program_collective)below(random, PROGRAM_COLLECTIVES),
         .repeats = 1 + (uint32_t)below(random, 4),
         .seed = program_random(random),
     };
-    if (item->kind == PROGRAM_FREE && below(random, 2) == 0) {
-        item->kind = below(random, 16) == 0 ? PROGRAM_UNLIKE : PROGRAM_CALL;
+    item->alg = 1 + (uint32_t)below(random, count_algs(item->collective));
+    if (item->kind == PROGRAM_CALL && below(random, 32) == 0) {
+        item->kind = PROGRAM_UNLIKE;
+    }
+    if (item->kind == PROGRAM_MAKE) {
+        item->comm = 1 + (uint32_t)below(random, PROGRAM_COMMS - 1);
+        item->parent =
+            (item->comm + 1 + (uint32_t)below(random, PROGRAM_COMMS - 1)) % PROGRAM_COMMS;
+        item->parent = below(random, 2) == 0 ? 0 : item->parent;
+    }
+    if (item->kind == PROGRAM_FREE && item->comm == 0) {
+        item->kind = PROGRAM_WAIT;
     }
 }
 
@@ -148,9 +187,27 @@ static void make_act(struct program_act *act, const struct program *program, uin
     }
 }
 
-void program_make(struct program *program, uint64_t seed)
+static void make_parameters(struct program *program, uint64_t *random)
 {
     static const uint32_t eager[] = {64, 1024, 16384};
+    static const char *const paces[] = {"auto", "auto", "none", "window:2", "window:3/1024", "clk"};
+    static const char *const odd[] = {"eager_limit=512", "native=0", "node=0", "pace=none",
+                                      "expert=window=7"};
+
+    program->has_node = below(random, 4) != 0;
+    snprintf(program->parameters, sizeof(program->parameters),
+             "deadline=40 memory=%u eager_limit=%u ports=%u node=%d pace=%s "
+             "expert=connections=%u,adaptive_data=%u,node_memory=%u,window=%u,correct=%u",
+             1u << (20 + below(random, 3)), eager[below(random, 3)], 1 + (uint32_t)below(random, 2),
+             program->has_node, paces[below(random, 6)], (uint32_t)below(random, 3),
+             (uint32_t)below(random, 2), 1u << (16 + below(random, 6)),
+             1 + (uint32_t)below(random, 32), below(random, 4) == 0 ? 3u : 0u);
+    program->odd_rank = below(random, 32) == 0 ? (int)below(random, (uint64_t)program->ranks) : -1;
+    snprintf(program->odd, sizeof(program->odd), "%s", odd[below(random, 5)]);
+}
+
+void program_make(struct program *program, uint64_t seed)
+{
     static const char *const adapters[] = {"",
                                            "",
                                            "--defer 30",
@@ -168,21 +225,19 @@ void program_make(struct program *program, uint64_t seed)
                                            "--grh odd --pkeys 7fff,8001/8001,7fff",
                                            "--relaxed-only --count-queues --max-locked 8388608",
                                            "--personality cx5-ib"};
+    static const int ranks[] = {2, 2, 3, 3, 4, 4, 4, 4, 4, 5, 5, 6, 7, 8, 9, 16};
     uint64_t random = seed;
 
     *program = (struct program){.seed = seed};
-    program->ranks = 2 + (int)below(&random, 4);
+    program->ranks = ranks[below(&random, 16)];
     program->hosts = 1 + (int)below(&random, (uint64_t)program->ranks);
-    program->has_node = below(&random, 4) != 0;
     program->rings = (uint32_t)below(&random, 4);
-    program->ports = 1 + (int)below(&random, 2);
     program->queue = 8u << below(&random, 4);
-    program->connections = (uint32_t)below(&random, 3);
-    program->is_adaptive = below(&random, 2);
     program->has_paths = below(&random, 2);
-    program->eager = eager[below(&random, 3)];
-    program->memory = 1u << (20 + below(&random, 3));
+    program->has_cache = below(&random, 4) != 0;
+    program->processors = below(&random, 2) == 0 ? 1 : 64;
     program->locked = below(&random, 2) == 0 ? SIZE_MAX : (size_t)8 << 20;
+    make_parameters(program, &random);
     snprintf(program->adapter, sizeof(program->adapter),
              "--quiet --memory 1 --hosts %d --seed %llu %s", program->hosts,
              (unsigned long long)(seed % 1000000 + 1),
@@ -221,24 +276,25 @@ static void print_act(const struct program_act *act)
 
 void program_print(const struct program *program)
 {
-    static const char *const kinds[] = {"call", "begin", "tape", "free", "not alike"};
+    static const char *const kinds[] = {"call", "begin", "persist", "wait",
+                                        "make", "free",  "unmap",   "unlike"};
 
-    printf("seed %llu: %d ranks on %d hosts, %s, ports %d, rings %u, queue %u, connections %u, "
-           "adaptive %d, eager %u, %zu bytes%s%s%s; softhca-run %s\n",
-           (unsigned long long)program->seed, program->ranks, program->hosts,
-           program->has_node ? "shared memory" : "adapter alone", program->ports, program->rings,
-           program->queue, program->connections, program->is_adaptive, program->eager,
-           program->memory, program->knows_ends ? ", ends are known" : "",
+    printf("seed %llu: %d ranks on %d hosts of %d processors, rings %u, queue %u%s%s%s%s\n  "
+           "softhca-run %s\n  %s\n",
+           (unsigned long long)program->seed, program->ranks, program->hosts, program->processors,
+           program->rings, program->queue, program->has_cache ? "" : ", no cache of registrations",
+           program->knows_ends ? ", ends are known" : "",
            program->has_stranger ? ", a stranger" : "",
-           program->has_stale ? ", files of others" : "", program->adapter);
+           program->has_stale ? ", files of others" : "", program->adapter, program->parameters);
+    if (program->odd_rank >= 0) {
+        printf("  rank %d: %s\n", program->odd_rank, program->odd);
+    }
     for (int i = 0; i < program->items; i++) {
         const struct program_item *item = &program->item[i];
-        const struct ibshift_alg *alg = ibshift_alg_table[item->alg];
 
         if (!item->is_dropped) {
-            printf("  item %d: %s comm %u (%d ranks) %s %s, %u times\n", i, kinds[item->kind],
-                   item->comm, program_comm_ranks(program, item->comm),
-                   ibshift_collective_name(alg->collective), alg->name, item->repeats);
+            printf("  item %d: %s comm %u (of %u) %s, %u times\n", i, kinds[item->kind], item->comm,
+                   item->parent, collectives[item->collective].name, item->repeats);
         }
     }
     for (int i = 0; i < program->acts; i++) {

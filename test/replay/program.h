@@ -7,20 +7,48 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROGRAM_RANKS = 8, PROGRAM_ITEMS = 64, PROGRAM_COMMS = 8, PROGRAM_FAULTS = 8 };
+#include "plan/alg.h"
+
+/* Ranks: up to 16, and a stranger. */
+enum { PROGRAM_RANKS = 17, PROGRAM_ITEMS = 64, PROGRAM_COMMS = 8, PROGRAM_FAULTS = 8 };
 
 enum program_kind {
-    PROGRAM_CALL,   /* a collective, waited for */
-    PROGRAM_BEGIN,  /* one that is waited for with the next ones that are not PROGRAM_BEGIN */
-    PROGRAM_TAPE,   /* one that is repeated, by its tape */
-    PROGRAM_FREE,   /* the communicator goes, and its number with it */
-    PROGRAM_UNLIKE, /* one rank calls something else than the others */
+    PROGRAM_CALL,    /* a blocking collective, so many times */
+    PROGRAM_BEGIN,   /* a nonblocking one, which is waited for later */
+    PROGRAM_PERSIST, /* a persistent one, started so many times, the last time waited for later */
+    PROGRAM_WAIT,    /* for all that has begun */
+    PROGRAM_MAKE,    /* a communicator, out of its parent */
+    PROGRAM_FREE,    /* it goes, and its number with it when its calls have ended */
+    PROGRAM_UNMAP,   /* memory of calls is unmapped and mapped again */
+    PROGRAM_UNLIKE,  /* a call in which one rank calls something else, or nothing */
+};
+
+enum program_collective {
+    PROGRAM_BARRIER,
+    PROGRAM_BCAST,
+    PROGRAM_GATHER,
+    PROGRAM_SCATTER,
+    PROGRAM_ALLGATHER,
+    PROGRAM_ALLTOALL,
+    PROGRAM_GATHERV, /* from here on, with counts */
+    PROGRAM_SCATTERV,
+    PROGRAM_ALLGATHERV,
+    PROGRAM_ALLTOALLV,
+    PROGRAM_ALLTOALLW,
+    PROGRAM_REDUCE, /* from here on, reductions */
+    PROGRAM_ALLREDUCE,
+    PROGRAM_SCAN,
+    PROGRAM_EXSCAN,
+    PROGRAM_REDUCE_SCATTER_BLOCK,
+    PROGRAM_REDUCE_SCATTER,
+    PROGRAM_COLLECTIVES
 };
 
 struct program_item {
     enum program_kind kind;
-    uint32_t comm;    /* below PROGRAM_COMMS */
-    uint32_t alg;     /* row of the table */
+    uint32_t comm, parent; /* below PROGRAM_COMMS; 0: the world */
+    enum program_collective collective;
+    uint32_t alg;     /* from 1 on, among the collective's */
     uint32_t repeats; /* at least 1 */
     uint64_t seed;    /* of all the rest */
     bool is_dropped;  /* by whoever shrinks the program */
@@ -54,12 +82,14 @@ struct program {
     bool knows_ends;              /* the launcher says whose process has ended */
     bool has_stranger, has_stale; /* a process that is not of the job; files that others left */
     bool has_node;                /* ranks of a host use shared memory */
-    int ports;                    /* from here on: options of the verbs net */
-    uint32_t rings, queue, connections;
-    bool is_adaptive, has_paths;
-    uint32_t eager;
-    size_t memory, locked; /* bytes; locked: as ulimit -l */
-    char adapter[160];     /* options of softhca-run */
+    uint32_t rings, queue;        /* from here on: options of the nets */
+    bool has_paths, has_cache;
+    int processors;       /* of a host */
+    size_t locked;        /* bytes, as ulimit -l */
+    char parameters[320]; /* name=value, of the component */
+    int odd_rank;         /* has odd as parameters before those; -1: no rank */
+    char odd[64];
+    char adapter[160]; /* options of softhca-run */
     int items;
     struct program_item item[PROGRAM_ITEMS];
     int acts;
@@ -69,10 +99,9 @@ struct program {
 uint64_t program_random(uint64_t *state);
 void program_make(struct program *program, uint64_t seed);
 void program_print(const struct program *program);
-/* The ranks of communicator number comm: the first so many. */
-int program_comm_ranks(const struct program *program, uint32_t comm);
-/* Whether this rank calls something else there than the others. */
-bool program_is_odd(const struct program *program, int item, int rank);
 int program_host_of(const struct program *program, int rank);
+const char *program_collective_name(enum program_collective collective);
+/* What the product calls it. */
+enum ibshift_collective program_collective_kind(enum program_collective collective);
 
 #endif

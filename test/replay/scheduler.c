@@ -298,11 +298,11 @@ bool replay_strikes(enum program_fault fault)
     return false;
 }
 
-void replay_explain(int item, int status, int peer)
+void replay_explain(int item, int status, int peer, uint32_t members)
 {
     replay_say("item %d failed with rank %d: %s", item, peer, strerror(-status));
     story_count(COUNT_FAILURES, 1);
-    causes_failed(w.now, w.self, item, w.program->item[item].comm, status, peer);
+    causes_failed(w.now, w.self, item, members, status, peer);
 }
 
 /* All that are not dead. Those who wait go on with their nets, as in MPI's own barriers. */

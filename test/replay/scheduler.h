@@ -16,12 +16,13 @@
 
 #include "program.h"
 
-enum { REPLAY_CARD = 256, REPLAY_FIRST_PID = 100 };
+enum { REPLAY_CARD = 8192, REPLAY_ADDRESS = 512, REPLAY_FIRST_PID = 100 };
 
 /* What ranks tell one another outside of the nets: the launcher's exchange. */
 struct replay_card {
-    uint8_t address[REPLAY_CARD], node[REPLAY_CARD];
-    size_t address_size, node_size;
+    uint8_t bytes[REPLAY_CARD], address[REPLAY_ADDRESS]; /* the address: for strangers */
+    size_t size, address_size;                           /* 0: nothing */
+    uint64_t numbers;                                    /* of its communicators: a bit each */
 };
 
 /* Of the rank that runs. */
@@ -40,9 +41,8 @@ __attribute__((format(printf, 1, 2))) void replay_say(const char *format, ...);
 __attribute__((noreturn, format(printf, 1, 2))) void replay_fail(const char *format, ...);
 /* The rank aborts: what it needs it has not got. */
 void replay_give_up(const char *file, int line);
-/* An operation of item failed here: whether anything that was done to the world can be why. */
-void replay_explain(int item, int status, int peer);
-
+/* A call of item failed here, with this peer: asked at the end whether anything that was done can be why. */
+void replay_explain(int item, int status, int peer, uint32_t members);
 /* Of the kernel's place. */
 uint64_t replay_now(void);
 bool replay_strikes(enum program_fault fault); /* the next case of it, for the rank that runs */

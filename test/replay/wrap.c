@@ -41,6 +41,8 @@ ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned lo
 ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
                                  const struct iovec *there, unsigned long m, unsigned long flags);
 char *__real_getenv(const char *name);
+FILE *__real_fopen(const char *path, const char *mode);
+long __real_sysconf(int name);
 
 enum { DESCRIPTORS = 4096, LOCKS = 256, FREE_MIB = 512 };
 
@@ -191,6 +193,24 @@ int __wrap_open(const char *path, int flags, ...)
     mode = (flags & O_CREAT) != 0 ? va_arg(args, mode_t) : 0;
     va_end(args);
     return own(__real_open(path_of(path), flags, mode));
+}
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+    int pid;
+
+    if (replay_self() >= 0 && !replay_program()->knows_ends &&
+        sscanf(path, "/proc/%d/", &pid) == 1) {
+        errno = EACCES;
+        return NULL;
+    }
+    return __real_fopen(path_of(path), mode);
+}
+
+long __wrap_sysconf(int name)
+{
+    return name == _SC_NPROCESSORS_ONLN && replay_self() >= 0 ? replay_program()->processors
+                                                              : __real_sysconf(name);
 }
 
 int __wrap_openat(int at, const char *path, int flags, ...)

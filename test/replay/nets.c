@@ -1,0 +1,87 @@
+/*
+ * Between the component and its library (--wrap): hosts of their own, limits of the nets that nobody can set, what has
+ * moved, and what has failed.
+ */
+#include "ompi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "left.h"
+#include "scheduler.h"
+
+int __real_ibshift_net_node_create(const struct ibshift_node_options *options,
+                                   struct ibshift_net **net, char *error, size_t size);
+int __wrap_ibshift_net_node_create(const struct ibshift_node_options *options,
+                                   struct ibshift_net **net, char *error, size_t size);
+int __wrap_ibshift_net_node_create(const struct ibshift_node_options *options,
+                                   struct ibshift_net **net, char *error, size_t size)
+{
+    static char folder[256];
+    struct ibshift_node_options ours = *options;
+    int rc;
+
+    snprintf(folder, sizeof(folder), "%s/%s", getenv("SOFTHCA_DIR"), orte_process_info.nodename);
+    ours.folder = folder;
+    ours.job = 7000;
+    rc = __real_ibshift_net_node_create(&ours, net, error, size);
+    left_watch(NULL, rc == 0 ? *net : NULL);
+    return rc;
+}
+
+static unsigned path_of(void *context, uint32_t peer)
+{
+    (void)context;
+    return peer % 4;
+}
+
+int __real_ibshift_net_verbs_create(struct ibshift_verbs *verbs,
+                                    const struct ibshift_net_verbs_options *options,
+                                    struct ibshift_net **net, char *error, size_t size);
+int __wrap_ibshift_net_verbs_create(struct ibshift_verbs *verbs,
+                                    const struct ibshift_net_verbs_options *options,
+                                    struct ibshift_net **net, char *error, size_t size);
+int __wrap_ibshift_net_verbs_create(struct ibshift_verbs *verbs,
+                                    const struct ibshift_net_verbs_options *options,
+                                    struct ibshift_net **net, char *error, size_t size)
+{
+    struct ibshift_net_verbs_options ours = *options;
+    struct replay_card *card = replay_card(replay_self());
+    const void *address = ibshift_verbs_card(verbs, &card->address_size);
+    int rc;
+
+    memcpy(card->address, address, card->address_size);
+    ours.rings = replay_program()->rings;
+    ours.queue = replay_program()->queue;
+    ours.path = replay_program()->has_paths ? path_of : options->path;
+    if (ours.memory < ibshift_net_verbs_memory_min(&ours)) {
+        ours.memory = ibshift_net_verbs_memory_min(&ours);
+    }
+    rc = __real_ibshift_net_verbs_create(verbs, &ours, net, error, size);
+    left_watch(rc == 0 ? *net : NULL, NULL);
+    return rc;
+}
+
+int __real_ibshift_engine_progress(struct ibshift_engine *engine);
+int __wrap_ibshift_engine_progress(struct ibshift_engine *engine);
+int __wrap_ibshift_engine_progress(struct ibshift_engine *engine)
+{
+    int events = __real_ibshift_engine_progress(engine);
+
+    if (events > 0) {
+        replay_did();
+    }
+    return events;
+}
+
+int __real_ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                          const struct ibshift_op *op, const char *name);
+int __wrap_ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                          const struct ibshift_op *op, const char *name);
+int __wrap_ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                          const struct ibshift_op *op, const char *name)
+{
+    ompi_failed(comm, op->status, (int)ibshift_op_peer(op, op->failed_rank));
+    return __real_ibshift_report(module, comm, op, name);
+}
