@@ -170,6 +170,10 @@ int ibshift_report_counts(const struct ompi_communicator_t *comm, const struct i
  */
 uint32_t *ibshift_cards_peers(struct ompi_communicator_t *comm);
 
+/* For want of memory this rank takes no part in the communicator, where the others wait for it:
+ * who asks is told. */
+void ibshift_absent(const struct ompi_communicator_t *comm);
+
 /*
  * The process's one endpoint: device, net, engine. Opened with the component, before the processes
  * exchange their cards, so that a process whose endpoint fails says so in its card and all ranks of

@@ -163,6 +163,7 @@ mca_coll_base_module_t *mca_coll_ibshift_comm_query(struct ompi_communicator_t *
     mca_coll_ibshift_module_t *module = OBJ_NEW(mca_coll_ibshift_module_t);
 
     if (NULL == module) {
+        ibshift_absent(comm);
         return NULL;
     }
     *priority = ibshift_params.priority;

@@ -455,6 +455,18 @@ static void report_absent(uint32_t size)
     }
 }
 
+void ibshift_absent(const struct ompi_communicator_t *comm)
+{
+    struct ibshift_engine *engine = ibshift_endpoint.engine;
+    uint32_t id;
+
+    if (NULL != engine && ibshift_params.native && OMPI_COMM_IS_INTRA(comm) &&
+        ibshift_comm_wire_id(comm, &id)) {
+        ibshift_engine_enter(engine, id);
+        ibshift_engine_give_up(engine, id, OMPI_PROC_MY_NAME->vpid, -ENOMEM);
+    }
+}
+
 uint32_t *ibshift_cards_peers(struct ompi_communicator_t *comm)
 {
     uint32_t size = (uint32_t)ompi_comm_size(comm);
@@ -467,7 +479,11 @@ uint32_t *ibshift_cards_peers(struct ompi_communicator_t *comm)
         peers[i] = name.vpid;
         is_one_job &= name.jobid == OMPI_PROC_MY_NAME->jobid;
     }
-    if (NULL == peers || (is_one_job && ibshift_cards_reach(peers, size))) {
+    if (NULL == peers) {
+        ibshift_absent(comm);
+        return NULL;
+    }
+    if (is_one_job && ibshift_cards_reach(peers, size)) {
         return peers;
     }
     free(peers);

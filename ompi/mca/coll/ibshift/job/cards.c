@@ -11,7 +11,7 @@
 #include "choose/digest.h"
 #include "net/verbs/blob.h"
 
-enum { CARD_MAGIC = 0x4c425349, ADDRESS_MAX = 4096, AGREED_MAX = 1024, TEXT = 512 };
+enum { CARD_MAGIC = 0x4c42534a, ADDRESS_MAX = 4096, AGREED_MAX = 1024, TEXT = 512 };
 
 /* Which process it is: its number, in its space of numbers; 0: not known. */
 struct process {
@@ -144,29 +144,28 @@ size_t ibshift_cards_open(const struct ibshift_exchange *exchange, const struct 
     head.length = (uint32_t)(size <= ADDRESS_MAX ? size : 0);
     memcpy(bytes, &head, sizeof(head));
     memcpy(bytes + sizeof(head), content, head.length);
-    memcpy(bytes + sizeof(head) + head.length, cards.text, strlen(cards.text));
-    return sizeof(head) + head.length + strlen(cards.text);
+    memcpy(bytes + sizeof(head) + head.length, cards.text, strlen(cards.text) + 1);
+    return sizeof(head) + head.length + strlen(cards.text) + 1;
 }
 
 /* For free(); what follows the head is at *rest, and the agreed text ends with a zero. NULL: no
- * card that can be read. */
+ * card that can be read, whatever memory there is here: all ranks must agree on it. */
 static char *receive(uint32_t peer, struct card_head *head, const char **rest)
 {
     size_t size = 0;
-    char *received = cards.exchange.receive(peer, &size), *grown = NULL;
+    char *received = cards.exchange.receive(peer, &size);
 
     *head = (struct card_head){0};
-    if (received != NULL && size >= sizeof(*head)) {
+    if (received != NULL && size > sizeof(*head) && received[size - 1] == '\0') {
         memcpy(head, received, sizeof(*head));
     }
     if (head->magic != CARD_MAGIC || head->arch != cards.exchange.arch ||
-        head->length > size - sizeof(*head) || (grown = realloc(received, size + 1)) == NULL) {
+        head->length >= size - sizeof(*head)) {
         free(received);
         return NULL;
     }
-    grown[size] = '\0';
-    *rest = grown + sizeof(*head);
-    return grown;
+    *rest = received + sizeof(*head);
+    return received;
 }
 
 int ibshift_card_copy(void *context, uint32_t peer, void *card, size_t size)
