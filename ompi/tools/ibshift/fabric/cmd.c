@@ -431,6 +431,7 @@ static const struct cli_command rows[] = {
     {"contend", cmd_fabric_contend, "flows per link, stage by stage, of an order, table or plan"},
     {"schedule", cmd_fabric_schedule, "the cheapest order for the all-to-all of a job, and why"},
     {"audit", cmd_fabric_audit, "how much past jobs would have gained from an order"},
+    {"place", cmd_fabric_place, "which free hosts a job should get"},
     {"publish", cmd_fabric_publish,
      "the file that jobs read, from the fabric or other tools' files; or its check"},
     {"draw", cmd_fabric_draw, "an SVG picture, cables coloured by load"},

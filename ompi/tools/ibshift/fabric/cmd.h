@@ -43,6 +43,7 @@ int cmd_fabric(int argc, char **argv);
 int cmd_fabric_order(int argc, char **argv);
 int cmd_fabric_export(int argc, char **argv);
 int cmd_fabric_audit(int argc, char **argv);
+int cmd_fabric_place(int argc, char **argv);
 int cmd_fabric_publish(int argc, char **argv);
 int cmd_fabric_contend(int argc, char **argv);
 int cmd_fabric_schedule(int argc, char **argv);
