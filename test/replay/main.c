@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -270,6 +271,8 @@ int main(int argc, char **argv)
     int rc;
 
     begin_again(argv);
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 26); /* memory that was used before needs no new pages */
+    (void)mallopt(M_TRIM_THRESHOLD, 1 << 28);
     if (argc > 2 && strcmp(argv[1], "--taken") == 0) {
         taken = argv[2];
         argc -= 2;

@@ -11,7 +11,7 @@
 #include "memory.h"
 #include "scheduler.h"
 
-enum { PLACES = 1 << 16, SAID = 8, FENCE = 16, KEPT = 512, LOOKED_AT = 1 << 14 };
+enum { PLACES = 1 << 14, SAID = 8, FENCE = 16, KEPT = 512, LOOKED_AT = 1 << 14 };
 enum { FENCE_BYTE = 0xfc, NEW_BYTE = 0xa5, FREED_BYTE = 0xdd };
 
 static struct block {
@@ -24,17 +24,12 @@ static uint32_t freed;
 
 static size_t place_of(const void *at)
 {
-    return (size_t)((uintptr_t)at * 0x9e3779b97f4a7c15u >> 48);
+    return (size_t)((uintptr_t)at * 0x9e3779b97f4a7c15u >> 50);
 }
 
 static bool is_filled(const char *at, size_t size, int byte)
 {
-    for (size_t i = 0; i < size; i++) {
-        if ((uint8_t)at[i] != byte) {
-            return false;
-        }
-    }
-    return true;
+    return size == 0 || ((uint8_t)at[0] == byte && memcmp(at, at + 1, size - 1) == 0);
 }
 
 static size_t looked_at(const struct block *block)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "causes.h"
 #include "left.h"
 #include "scheduler.h"
 
@@ -73,6 +74,14 @@ int __wrap_ibshift_engine_progress(struct ibshift_engine *engine)
         replay_did();
     }
     return events;
+}
+
+void __real_ibshift_engine_free(struct ibshift_engine *engine);
+void __wrap_ibshift_engine_free(struct ibshift_engine *engine);
+void __wrap_ibshift_engine_free(struct ibshift_engine *engine)
+{
+    left_check(ompi_has_any_failed() || causes_has(replay_self(), CAUSE_MEMORY));
+    __real_ibshift_engine_free(engine);
 }
 
 int __real_ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,

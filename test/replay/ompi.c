@@ -22,8 +22,6 @@
 #include "opal/util/arch.h"
 #include "opal/util/output.h"
 #include "opal/util/show_help.h"
-#include "causes.h"
-#include "left.h"
 #include "scheduler.h"
 
 #if OMPI_MAJOR_VERSION != 4
@@ -394,6 +392,11 @@ void ompi_failed_before(const struct ompi_communicator_t *comm)
     inside_of(comm)->has_failed = true;
 }
 
+bool ompi_has_any_failed(void)
+{
+    return own.has_failed;
+}
+
 bool ompi_has_failed(const struct ompi_communicator_t *comm)
 {
     return inside_of(comm)->has_failed;
@@ -450,7 +453,6 @@ void ompi_begin(void)
 
 void ompi_end(void)
 {
-    left_check(own.has_failed || causes_has(replay_self(), CAUSE_MEMORY));
     ompi_mpi_state = OMPI_MPI_STATE_FINALIZE_STARTED;
     OBJ_DESTRUCT(&ompi_mpi_comm_world.comm);
     (void)mca_coll_ibshift_component.collm_version.mca_close_component();

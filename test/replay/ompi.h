@@ -35,6 +35,7 @@ void ompi_failed(const struct ompi_communicator_t *comm, int status, int peer);
 void ompi_failed_before(
     const struct ompi_communicator_t *comm); /* its parent has, as it was made */
 bool ompi_has_failed(const struct ompi_communicator_t *comm);
+bool ompi_has_any_failed(void);
 extern int ompi_item; /* what the program does now */
 
 /* The program is about to unmap this memory. */
