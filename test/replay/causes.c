@@ -11,6 +11,8 @@
 
 enum { FAILURES = 2048, FACTS = 1 << 10 };
 
+static const uint64_t answered = 60 * 1000 * 1000000ull; /* ns */
+
 struct failure {
     int rank, item, status, peer;
     uint32_t members; /* of the communicator, a bit each */
@@ -98,8 +100,22 @@ static bool is_broken(const struct failure *f)
     return false;
 }
 
+/* Somebody has found the same rank dead long before, and would have said so: it is asked. */
+static bool is_known(const struct failure *f)
+{
+    for (int i = 0; i < c.failures; i++) {
+        const struct failure *g = &c.failure[i];
+
+        if (g->peer == f->peer && g->status == -ETIMEDOUT && g->at + answered < f->at &&
+            c.since[g->rank][CAUSE_DEAD] == 0 && c.since[g->rank][CAUSE_LATE] == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whether anybody of the communicator keeps the others waiting: they wait for one another. A dead one is found before
-   the deadline, where the launcher says who is dead. */
+   the deadline, where the launcher says who is dead, or another rank. */
 static bool is_somebody_late(const struct failure *f)
 {
     for (int i = 0; i < PROGRAM_RANKS; i++) {
@@ -107,7 +123,7 @@ static bool is_somebody_late(const struct failure *f)
             continue;
         }
         if (is_before(f, i, CAUSE_LATE) ||
-            (is_before(f, i, CAUSE_DEAD) && !c.program->knows_ends) ||
+            (is_before(f, i, CAUSE_DEAD) && !c.program->knows_ends && !is_known(f)) ||
             is_before(f, i, CAUSE_LINK) || is_before(f, i, CAUSE_HOSTILE)) {
             return true;
         }
