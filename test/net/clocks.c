@@ -193,49 +193,25 @@ static int report(int ranks)
     return 0;
 }
 
-static long number(const char *text, long least, long most)
-{
-    char *end;
-    long value = strtol(text, &end, 10);
-
-    if (*text == '\0' || *end != '\0' || value < least || value > most) {
-        fprintf(stderr, "clocks: '%s' is no number from %ld to %ld\n", text, least, most);
-        exit(2);
-    }
-    return value;
-}
-
 int main(int argc, char **argv)
 {
     struct ranks r = {.count = 2, .max_ports = 1, .options = ibshift_net_verbs_defaults};
-    int option;
+    const struct ranks_option options[] = {
+        {'n', &r.count, sizeof(r.count), 2, RANKS_MAX},
+        {'c', &comparisons, sizeof(comparisons), 1, COMPARISONS_MAX},
+        {'g', &gap_ms, sizeof(gap_ms), 0, 60000},
+        {'d', &ppm, sizeof(ppm), 0, 400},
+        {'s', &seed, sizeof(seed), 0, 1 << 30},
+        {0, NULL, 0, 0, 0},
+    };
+    int rc;
 
-    while ((option = getopt(argc, argv, "n:c:g:d:s:")) != -1) {
-        switch (option) {
-        case 'n':
-            r.count = (int)number(optarg, 2, RANKS_MAX);
-            break;
-        case 'c':
-            comparisons = number(optarg, 1, COMPARISONS_MAX);
-            break;
-        case 'g':
-            gap_ms = number(optarg, 0, 60000);
-            break;
-        case 'd':
-            ppm = number(optarg, 0, 400);
-            break;
-        case 's':
-            seed = number(optarg, 0, 1L << 30);
-            break;
-        default:
-            return 2;
-        }
-    }
+    ranks_options(argc, argv, options);
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
         return 1;
     }
     make_clocks();
-    int rc = ranks_run(&r, run, 0);
+    rc = ranks_run(&r, run, 0);
     return rc != 0 ? rc : report(r.count);
 }

@@ -130,6 +130,43 @@ int ranks_run(struct ranks *ranks, int (*body)(struct ranks *), uint64_t may_die
     return verdict;
 }
 
+static void take_option(const struct ranks_option *o, char *text)
+{
+    char *end;
+    unsigned long value = strtoul(text, &end, 0);
+
+    if (o->size == 0) {
+        *(char **)o->where = text;
+    } else if (*text == '\0' || *end != '\0' || value < o->least || value > o->most) {
+        fprintf(stderr, "-%c '%s' is no number from %lu to %lu\n", o->letter, text, o->least,
+                o->most);
+        exit(2);
+    } else {
+        memcpy(o->where, &value, o->size); /* little endian, as net.h */
+    }
+}
+
+void ranks_options(int argc, char **argv, const struct ranks_option *options)
+{
+    char letters[64] = "";
+    int letter;
+
+    for (const struct ranks_option *o = options; o->letter != 0; o++) {
+        sprintf(letters + strlen(letters), "%c:", o->letter);
+    }
+    while ((letter = getopt(argc, argv, letters)) != -1) {
+        const struct ranks_option *o = options;
+
+        while (o->letter != 0 && o->letter != letter) {
+            o++;
+        }
+        if (o->letter == 0) {
+            exit(2);
+        }
+        take_option(o, optarg);
+    }
+}
+
 struct ibshift_net_verbs_stats ranks_stats(const struct ranks *ranks)
 {
     struct ibshift_net_verbs_stats stats;

@@ -38,6 +38,17 @@ void ranks_barrier(struct ranks *ranks, int number);
 __attribute__((noreturn, format(printf, 2, 3))) void ranks_fail(struct ranks *ranks,
                                                                 const char *format, ...);
 
+/* A number within the bounds, of size bytes; size 0: a text. Ends with letter 0. */
+struct ranks_option {
+    int letter;
+    void *where;
+    size_t size;
+    unsigned long least, most;
+};
+
+/* Ends the program where one is wrong. */
+void ranks_options(int argc, char **argv, const struct ranks_option *options);
+
 struct ibshift_net_verbs_stats ranks_stats(const struct ranks *ranks);
 
 uint64_t ranks_random(uint64_t *state);

@@ -1,13 +1,12 @@
 /*
  * Random messages between all ranks, checked byte by byte.
  *   traffic [-n RANKS] [-m MESSAGES] [-s SEED] [-w WINDOW] [-e MAX_EAGER] [-b MEMORY] [-r RINGS]
- *           [-l LONGEST] [-p PORTS] [-a]
+ *           [-l LONGEST] [-p PORTS] [-a 0|1]
  * Two thirds of the messages go in pieces, if they are long.
  * All ranks draw the same list of messages and post their own in its order, up to WINDOW at once
  * and shuffled within the window, so that messages come early, late and crosswise.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,49 +199,21 @@ static int run(struct ranks *r)
 int main(int argc, char **argv)
 {
     struct ranks r = {.count = 4, .max_ports = 4, .options = ibshift_net_verbs_defaults};
-    int option;
+    const struct ranks_option options[] = {
+        {'n', &r.count, sizeof(r.count), 2, RANKS_MAX},
+        {'m', &messages, sizeof(messages), 1, UINT32_MAX},
+        {'s', &seed, sizeof(seed), 0, UINT64_MAX},
+        {'w', &window, sizeof(window), 1, UINT32_MAX},
+        {'e', &r.options.max_eager, sizeof(r.options.max_eager), 0, SIZE_MAX},
+        {'b', &r.options.memory, sizeof(r.options.memory), 0, SIZE_MAX},
+        {'r', &r.options.rings, sizeof(r.options.rings), 0, UINT32_MAX},
+        {'l', &longest, sizeof(longest), 0, SIZE_MAX},
+        {'a', &r.options.adaptive, sizeof(r.options.adaptive), 0, 1},
+        {'p', &r.ports, 0, 0, 0},
+        {0, NULL, 0, 0, 0},
+    };
 
-    while ((option = getopt(argc, argv, "n:m:s:w:e:b:r:l:p:a")) != -1) {
-        unsigned long value = strtoul(optarg != NULL ? optarg : "0", NULL, 0);
-        switch (option) {
-        case 'n':
-            r.count = (int)value;
-            break;
-        case 'm':
-            messages = (uint32_t)value;
-            break;
-        case 's':
-            seed = value;
-            break;
-        case 'w':
-            window = (uint32_t)value;
-            break;
-        case 'e':
-            r.options.max_eager = value;
-            break;
-        case 'b':
-            r.options.memory = value;
-            break;
-        case 'r':
-            r.options.rings = (uint32_t)value;
-            break;
-        case 'l':
-            longest = value;
-            break;
-        case 'a':
-            r.options.adaptive = true;
-            break;
-        case 'p':
-            r.ports = optarg;
-            break;
-        default:
-            return 2;
-        }
-    }
-    if (r.count < 2 || r.count > RANKS_MAX) {
-        fprintf(stderr, "traffic: 2 to %d ranks\n", RANKS_MAX);
-        return 2;
-    }
+    ranks_options(argc, argv, options);
     printf("seed %lu\n", (unsigned long)seed);
     return ranks_run(&r, run, 0);
 }
