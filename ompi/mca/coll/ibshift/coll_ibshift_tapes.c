@@ -241,6 +241,26 @@ static bool has_plan(const struct ibshift_kept_tape *kept, const struct ibshift_
            kept->segments == params->plan.segments && kept->leaders == params->plan.leaders;
 }
 
+static bool has_known_handles(const struct ibshift_raw *raw)
+{
+    return !is_of_the_program(raw->stype) && !is_of_the_program(raw->rtype) &&
+           (NULL == raw->op || ompi_op_is_intrinsic(raw->op));
+}
+
+/* All four arrays, equally wide: alltoallv, not in place, of an even number of ranks. */
+static bool has_whole_words(const struct ibshift_kept_tape *kept, const struct ibshift_raw *raw)
+{
+    const ibshift_array_t now[ARRAYS] = {raw->scounts, raw->sdispls, raw->rcounts, raw->rdispls};
+
+    for (size_t i = 0; i < ARRAYS; i++) {
+        if (IBSHIFT_NO_ARRAY == now[i] || kept->width[i] != kept->width[0] ||
+            0 != kept->counts * kept->width[i] % sizeof(uint64_t)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* false: no memory. */
 static bool fill(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                  const struct ibshift_raw *raw, const struct ibshift_op_params *params,
@@ -258,9 +278,13 @@ static bool fill(const mca_coll_ibshift_module_t *module, const struct ibshift_j
     kept->stype = numbers_of(raw->stype);
     kept->rtype = numbers_of(raw->rtype);
     kept->again.raw = *raw;
-    kept->again.is_plain = 0 == kept->counts && !is_of_the_program(raw->stype) &&
-                           !is_of_the_program(raw->rtype) &&
-                           (NULL == raw->op || ompi_op_is_intrinsic(raw->op));
+    kept->again.is_plain = 0 == kept->counts && has_known_handles(raw);
+    kept->again.arrays = NULL == kept->types && has_known_handles(raw) && has_whole_words(kept, raw)
+                             ? kept->arrays
+                             : NULL;
+    kept->again.width = kept->width[0];
+    kept->again.stride = (uint32_t)kept->counts;
+    kept->again.words = (uint32_t)(kept->counts * kept->width[0] / sizeof(uint64_t));
     kept->again.algorithm = ibshift_params.algorithm[job->collective];
     kept->again.radix = ibshift_params.radix[job->collective];
     kept->again.segment = ibshift_params.segment[job->collective];

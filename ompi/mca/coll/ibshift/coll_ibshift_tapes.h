@@ -16,6 +16,8 @@
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_job.h"
 
+#include <string.h>
+
 struct ibshift_kept_tape;
 
 /* An earlier call that has a tape, and how the tape is run for a call like it. */
@@ -28,6 +30,10 @@ struct ibshift_again {
     ptrdiff_t send, recv;           /* the sides' bases behind their buffers */
     const struct ibshift_choice *choice;
     struct ibshift_tape_run run;
+    /* All four, one after the other, where nothing else keeps it from being plain; else NULL. */
+    const uint64_t *arrays;
+    uint32_t stride, words; /* from one array to the next, and those of each */
+    size_t width;           /* of an element */
 };
 
 /* What is the same in all calls from one place of the code need not be compared: those from others
@@ -75,6 +81,34 @@ ibshift_tapes_serve(mca_coll_ibshift_module_t *module)
 /* What an earlier call that is like this one but not plain has besides. */
 bool ibshift_again_has_details(const struct ibshift_again *again, const struct ibshift_raw *raw);
 
+static inline uint64_t ibshift_array_word(ibshift_array_t array, size_t i)
+{
+    uint64_t word;
+
+    memcpy(&word, (const char *)ibshift_array_elements(array) + i * sizeof(word), sizeof(word));
+    return word;
+}
+
+/* In line: to call libc for each array of few counts takes more instructions than all else before the first step. */
+__attribute__((always_inline)) static inline bool
+ibshift_again_has_arrays(const struct ibshift_again *again, const struct ibshift_raw *raw)
+{
+    uint64_t unlike = (ibshift_array_width(raw->scounts) ^ again->width) |
+                      (ibshift_array_width(raw->sdispls) ^ again->width) |
+                      (ibshift_array_width(raw->rcounts) ^ again->width) |
+                      (ibshift_array_width(raw->rdispls) ^ again->width);
+    const uint64_t *kept = again->arrays;
+    size_t stride = again->stride;
+
+    for (size_t i = 0; 0 == unlike && i < again->words; i++, kept++) {
+        unlike = (ibshift_array_word(raw->scounts, i) ^ kept[0]) |
+                 (ibshift_array_word(raw->sdispls, i) ^ kept[stride]) |
+                 (ibshift_array_word(raw->rcounts, i) ^ kept[2 * stride]) |
+                 (ibshift_array_word(raw->rdispls, i) ^ kept[3 * stride]);
+    }
+    return 0 == unlike;
+}
+
 /* As ibshift_tape_again(), of the latest call only. In line, so that raw is in memory only where
  * it has arrays, which the compiler sees. */
 __attribute__((always_inline)) static inline struct ibshift_tape_run *
@@ -91,9 +125,16 @@ ibshift_tape_latest(mca_coll_ibshift_module_t *module, enum ibshift_form form,
         if (0 == (raw.form & IBSHIFT_RAW_VECTOR)) {
             return NULL; /* types or an operator of the program: the slower way compares them */
         }
-        const struct ibshift_raw copy = raw;
-        if (!ibshift_again_has_details(latest, &copy)) {
-            return NULL;
+        if (NULL != latest->arrays) {
+            if (!ibshift_again_has_arrays(latest, &raw)) {
+                return NULL;
+            }
+        } else {
+            const struct ibshift_raw copy = raw;
+
+            if (!ibshift_again_has_details(latest, &copy)) {
+                return NULL;
+            }
         }
     }
     return ibshift_again_run(latest, module, collective, &raw);
