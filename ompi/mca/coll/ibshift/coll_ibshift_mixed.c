@@ -76,3 +76,14 @@ void ibshift_mixed_start(ibshift_call_t *call, uint32_t seq, void (*ended)(struc
         end(call);
     }
 }
+
+int ibshift_mixed_report(const ibshift_call_t *call)
+{
+    const struct ompi_communicator_t *comm = call->request.super.req_mpi_object.comm;
+    const struct ibshift_mixed_unlike *unlike =
+        call->tells_counts ? &call->mixed->mixed.unlike : NULL;
+
+    return NULL != unlike && unlike->sent != unlike->awaited
+               ? ibshift_report_counts(comm, &call->op, unlike, call->name)
+               : ibshift_report(call->module, comm, &call->op, call->name);
+}

@@ -105,17 +105,6 @@ static void look_at_clock(const struct ompi_communicator_t *comm,
     }
 }
 
-static int report(const ibshift_call_t *call)
-{
-    const struct ompi_communicator_t *comm = call->request.super.req_mpi_object.comm;
-    const struct ibshift_mixed_unlike *unlike =
-        call->tells_counts ? &call->mixed->mixed.unlike : NULL;
-
-    return NULL != unlike && unlike->sent != unlike->awaited
-               ? ibshift_report_counts(comm, &call->op, unlike, call->name)
-               : ibshift_report(call->module, comm, &call->op, call->name);
-}
-
 /* After the end; the OMPI code of the collective. */
 static int finish(ibshift_call_t *call)
 {
@@ -124,7 +113,7 @@ static int finish(ibshift_call_t *call)
         int code = ibshift_comm_lost(comm);
 
         if (OMPI_SUCCESS == code) {
-            code = report(call);
+            code = ibshift_mixed_report(call);
         }
 
         (void)give_up(call->module, code);
