@@ -35,6 +35,13 @@ static void drop(struct ibshift_memory *memory)
     *memory = (struct ibshift_memory){NULL, 0};
 }
 
+static void drop_if_large(struct ibshift_memory *memory)
+{
+    if (memory->size > SCRATCH_KEPT) {
+        drop(memory);
+    }
+}
+
 /* The program may free or change what it called with; a blocking call ends before it can. */
 static int keep_arguments(ibshift_call_t *call)
 {
@@ -98,8 +105,9 @@ void ibshift_call_give_back(ibshift_call_t *call)
     }
     free(call->tape);
     call->tape = NULL;
-    if (call->scratch.size > SCRATCH_KEPT) {
-        drop(&call->scratch);
+    drop_if_large(&call->scratch);
+    for (int i = 0; NULL != call->mixed && i < IBSHIFT_MIXED_MEMORIES; i++) {
+        drop_if_large(&call->mixed->memory[i]);
     }
     pthread_mutex_lock(&lock);
     call->next = idle;
