@@ -134,9 +134,9 @@ static bool is_somebody_late(const struct failure *f)
 /* Ranks have called different collectives, which is no reason to wait for the deadline; or one has left one out. */
 static bool is_unlike(const struct failure *f)
 {
-    return c.is_left_out ||
-           (c.is_unlike && (f->status == -EBADMSG || f->status == -EMSGSIZE ||
-                            f->status == -ECONNABORTED || f->status == -ECONNRESET));
+    return c.is_left_out || (c.is_unlike && (f->status == -EBADMSG || f->status == -EMSGSIZE ||
+                                             f->status == -ECONNABORTED ||
+                                             f->status == -ECONNRESET || f->status == -EIO));
 }
 
 static bool is_direct(const struct failure *f)

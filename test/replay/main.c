@@ -154,6 +154,9 @@ static int run(const struct program *program, bool is_said)
         replay_is_quiet = !is_said;
         make_adapters(program);
         watch();
+        if (chdir(shm.head->dir) != 0) {
+            _exit(2);
+        }
         replay_run(program, copies, &wrap_kernel, shm.head->dir);
         count_faults(program);
         if (atomic_load(&shm.head->reports) != 0) {

@@ -19,15 +19,18 @@ int __wrap_ibshift_net_node_create(const struct ibshift_node_options *options,
 int __wrap_ibshift_net_node_create(const struct ibshift_node_options *options,
                                    struct ibshift_net **net, char *error, size_t size)
 {
-    static char folder[256];
     struct ibshift_node_options ours = *options;
+    struct ibshift_node_card *card;
     int rc;
 
-    snprintf(folder, sizeof(folder), "%s/%s", getenv("SOFTHCA_DIR"), orte_process_info.nodename);
-    ours.folder = folder;
+    ours.folder = orte_process_info.nodename; /* in the run's folder, where the process stands */
     ours.job = 7000;
     rc = __real_ibshift_net_node_create(&ours, net, error, size);
-    left_watch(NULL, rc == 0 ? *net : NULL);
+    if (rc == 0) { /* the real one is made of an inode's number, and hosts are sorted by it */
+        card = (struct ibshift_node_card *)(uintptr_t)ibshift_net_node_card(*net);
+        card->host = (uint64_t)program_host_of(replay_program(), replay_self()) + 1;
+        left_watch(NULL, *net);
+    }
     return rc;
 }
 

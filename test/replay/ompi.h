@@ -35,6 +35,7 @@ void ompi_failed(const struct ompi_communicator_t *comm, int status, int peer);
 void ompi_failed_before(
     const struct ompi_communicator_t *comm); /* its parent has, as it was made */
 bool ompi_has_failed(const struct ompi_communicator_t *comm);
+void ompi_expect_failures(void); /* here, from now on: calls do not match */
 bool ompi_has_any_failed(void);
 extern int ompi_item; /* what the program does now */
 

@@ -225,11 +225,12 @@ void program_make(struct program *program, uint64_t seed)
                                            "--grh odd --pkeys 7fff,8001/8001,7fff",
                                            "--relaxed-only --count-queues --max-locked 8388608",
                                            "--personality cx5-ib"};
-    static const int ranks[] = {2, 2, 3, 3, 4, 4, 4, 4, 4, 5, 5, 6, 7, 8, 9, 16};
+    static const int ranks[] = {2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 4, 5, 5, 6, 7, 8};
     uint64_t random = seed;
 
     *program = (struct program){.seed = seed};
-    program->ranks = ranks[below(&random, 16)];
+    program->ranks =
+        below(&random, 64) == 0 ? 9 + (int)below(&random, 8) : ranks[below(&random, 16)];
     program->hosts = 1 + (int)below(&random, (uint64_t)program->ranks);
     program->rings = (uint32_t)below(&random, 4);
     program->queue = 8u << below(&random, 4);

@@ -237,6 +237,7 @@ static void call_unlike(int item, struct slot *slot)
 
     slot->is_spoiled = true;
     causes_unlike(how == 2);
+    ompi_expect_failures();
     if (victim == replay_self()) {
         story_count(COUNT_UNLIKE, 1);
         collective = how == 0 ? (enum program_collective)(seed % PROGRAM_COLLECTIVES) : collective;
