@@ -357,6 +357,7 @@ static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communica
     struct ibshift_question question;
     struct ibshift_answer answer;
     struct ibshift_plan plan = params->plan;
+    bool lacks_memory = false;
     int rc = find_crowd(module, comm);
 
     if (OMPI_SUCCESS != rc) {
@@ -365,7 +366,11 @@ static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communica
     plan.nodes = &module->choices.nodes;
     plan.root = 0; /* also where ranks come to roots in another order */
     ibshift_choose_question(module, job, &plan, params->is_attended, &question);
+    question.lacks_memory = &lacks_memory;
     answer = ibshift_choose(&question);
+    if (lacks_memory) { /* the others may have chosen what could not be priced here */
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
     if (NULL != answer.wish.alg && answer.wish.alg != answer.best.alg &&
         !ibshift_job_is_long_part(job)) {
         tell_unfit(comm, job, &question, answer.wish.alg);

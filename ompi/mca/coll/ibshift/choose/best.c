@@ -1,5 +1,6 @@
 #include "choose/best.h"
 
+#include <errno.h>
 #include <assert.h>
 #include <math.h>
 #include <stddef.h>
@@ -124,13 +125,19 @@ static void price(const struct ibshift_question *question, uint64_t messages, do
                                                   .limit = messages,
                                                   .space = question->space,
                                                   .most = most};
+    int rc;
 
     ibshift_choice_take(choice, &plan);
     plan.stages = NULL;
-    if (ibshift_glance(&request, &choice->price) != 0) {
+    rc = ibshift_glance(&request, &choice->price);
+    if (rc == 0 && tells_counts(question, choice->alg)) {
+        rc = ibshift_price_telling(&request, &choice->price);
+    }
+    if (rc != 0) {
         choice->price = (struct ibshift_price){.last = -1};
-    } else if (tells_counts(question, choice->alg)) {
-        ibshift_price_telling(&request, &choice->price);
+    }
+    if (rc == -ENOMEM && question->lacks_memory != NULL) {
+        *question->lacks_memory = true;
     }
 }
 

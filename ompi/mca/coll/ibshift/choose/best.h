@@ -67,7 +67,8 @@ struct ibshift_question {
     struct ibshift_wish wish;          /* the user's, or a rule's */
     const struct ibshift_rules *rules; /* NULL: there are none */
     struct ibshift_price_space *space; /* the search makes it */
-    bool is_brief; /* nobody reads second and other, so no dear plan is priced to its end */
+    bool is_brief;      /* nobody reads second and other, so no dear plan is priced to its end */
+    bool *lacks_memory; /* set where a plan could not be priced for want of it; may be NULL */
 };
 
 /* How the row's messages go in that question. */

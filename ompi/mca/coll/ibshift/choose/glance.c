@@ -320,7 +320,7 @@ int ibshift_glance(const struct ibshift_price_request *request, struct ibshift_p
     struct ibshift_price_request closer = *request;
     int rc = look(request, price);
 
-    if (rc == 0 || rc == -ERANGE || request->limit >= IBSHIFT_CHOOSE_LIMIT) {
+    if (rc == 0 || rc == -ERANGE || rc == -ENOMEM || request->limit >= IBSHIFT_CHOOSE_LIMIT) {
         return rc;
     }
     closer.limit = IBSHIFT_CHOOSE_LIMIT;

@@ -102,7 +102,7 @@ static inline bool ibshift_price_is_simpler(const struct ibshift_price *a,
 int ibshift_price(const struct ibshift_price_request *request, struct ibshift_price *price);
 
 /* Adds to the price of the request, a plan by node for blocks whose sizes are told first (exec/mixed.h), what telling them costs. */
-void ibshift_price_telling(const struct ibshift_price_request *main, struct ibshift_price *price);
+int ibshift_price_telling(const struct ibshift_price_request *main, struct ibshift_price *price);
 
 /* What pricing needs memory for: who prices many plans one after the other gives the same to all of them. */
 struct ibshift_price_space *ibshift_price_space_new(void); /* NULL: there is no memory */

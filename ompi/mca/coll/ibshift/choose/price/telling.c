@@ -2,6 +2,7 @@
  * What it costs that sizes are told before a plan by node (exec/mixed.h): words within the nodes, then between their leaders, and
  * what a leader does for each block that it holds, which the prices of plans leave out.
  */
+#include <errno.h>
 #include <stddef.h>
 
 #include "choose/glance.h"
@@ -15,20 +16,23 @@ enum { WORD = 4 };
 #define A_BLOCK 0.03
 
 /* Of linear words to one rank, or to all. */
-static void add(struct ibshift_price_request *request, bool is_alltoall, struct ibshift_price *sum)
+static int add(struct ibshift_price_request *request, bool is_alltoall, struct ibshift_price *sum)
 {
     struct ibshift_price price;
+    int rc;
 
     request->alg = ibshift_alg_find(is_alltoall ? IBSHIFT_ALLTOALL : IBSHIFT_GATHER, "linear");
-    if (request->plan->ranks < 2 || ibshift_glance(request, &price) != 0) {
-        return;
+    rc = request->plan->ranks < 2 ? -ERANGE : ibshift_glance(request, &price);
+    if (rc != 0) {
+        return rc == -ENOMEM ? rc : 0;
     }
     sum->last += price.last;
     sum->messages += price.messages;
     sum->hops += price.hops;
+    return 0;
 }
 
-void ibshift_price_telling(const struct ibshift_price_request *main, struct ibshift_price *price)
+int ibshift_price_telling(const struct ibshift_price_request *main, struct ibshift_price *price)
 {
     const struct ibshift_plan *plan = main->plan;
     bool is_alltoall = main->alg->collective == IBSHIFT_ALLTOALL;
@@ -42,14 +46,16 @@ void ibshift_price_telling(const struct ibshift_price_request *main, struct ibsh
                                             .window = main->window,
                                             .limit = main->limit,
                                             .space = main->space};
+    int rc;
 
     request.bytes = WORD * (!is_alltoall  ? 1
                             : leaders > 1 ? 3 * (uint64_t)plan->ranks / ranks
                                           : 2 * (uint64_t)plan->ranks);
-    add(&request, is_alltoall && leaders > 1, price);
+    rc = add(&request, is_alltoall && leaders > 1, price);
     request.plan = &between;
     request.model = main->model;
     request.bytes = WORD * (uint64_t)ranks * (is_alltoall ? (ranks + leaders - 1) / leaders : 1);
-    add(&request, is_alltoall, price);
+    rc = rc == 0 ? add(&request, is_alltoall, price) : rc;
     price->last += A_BLOCK * main->alg->tmp(plan, fullest);
+    return rc;
 }
