@@ -154,9 +154,10 @@ static void *resize(void *at, size_t size, void *by)
     return moved;
 }
 
-static bool is_refused(void)
+static bool is_refused(void *by)
 {
     if (replay_self() >= 0 && replay_strikes(FAULT_NO_MEMORY)) {
+        replay_say("none for %#zx of rank.so", replay_place(replay_self(), by));
         errno = ENOMEM;
         return true;
     }
@@ -165,26 +166,31 @@ static bool is_refused(void)
 
 void *__wrap_malloc(size_t size)
 {
-    return is_refused() ? NULL : take(size, false, __builtin_return_address(0));
+    return is_refused(__builtin_return_address(0)) ? NULL
+                                                   : take(size, false, __builtin_return_address(0));
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    return is_refused() ? NULL : take(count * size, true, __builtin_return_address(0));
+    return is_refused(__builtin_return_address(0))
+               ? NULL
+               : take(count * size, true, __builtin_return_address(0));
 }
 
 void *__wrap_realloc(void *at, size_t size)
 {
-    return is_refused() ? NULL : resize(at, size, __builtin_return_address(0));
+    return is_refused(__builtin_return_address(0)) ? NULL
+                                                   : resize(at, size, __builtin_return_address(0));
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
     size_t lead = alignment > FENCE ? alignment : FENCE;
 
-    return is_refused() ? NULL
-                        : note(aligned_alloc(alignment, lead + size + FENCE), size, lead, false,
-                               __builtin_return_address(0));
+    return is_refused(__builtin_return_address(0))
+               ? NULL
+               : note(aligned_alloc(alignment, lead + size + FENCE), size, lead, false,
+                      __builtin_return_address(0));
 }
 
 int __wrap_posix_memalign(void **at, size_t alignment, size_t size)
@@ -198,7 +204,9 @@ int __wrap_posix_memalign(void **at, size_t alignment, size_t size)
 char *__wrap_strdup(const char *text)
 {
     size_t size = strlen(text) + 1;
-    char *copy = is_refused() ? NULL : take(size, false, __builtin_return_address(0));
+    char *copy = is_refused(__builtin_return_address(0))
+                     ? NULL
+                     : take(size, false, __builtin_return_address(0));
 
     return copy != NULL ? memcpy(copy, text, size) : NULL;
 }
