@@ -61,7 +61,9 @@ AC_DEFUN([_IBSHIFT_FIND_OMPI], [
     AS_IF([test -z "$MPICC"],
           [AC_MSG_ERROR([no Open MPI found (looked for mpicc in ${with_ompi}). Install openmpi-bin and libopenmpi-dev, or say --with-ompi=PREFIX, or --without-ompi for the tools alone])])
     ompi_bin=`AS_DIRNAME(["$MPICC"])`
-    AC_PATH_PROGS([MPIRUN], [mpirun.openmpi mpirun], [mpirun], [$ompi_bin:$PATH])
+    # The one beside mpicc, whatever its name: on PATH there may be another release's.
+    AC_PATH_PROGS([MPIRUN], [mpirun.openmpi mpirun], [], [$ompi_bin])
+    AC_PATH_PROGS([MPIRUN], [mpirun.openmpi mpirun], [mpirun])
     AC_PATH_PROGS([OMPI_INFO], [ompi_info], [], [$ompi_bin:$PATH])
     AS_IF([test -z "$OMPI_INFO"],
           [AC_MSG_ERROR([$MPICC has no ompi_info beside it: it is not Open MPI's. Say --with-ompi=PREFIX])])

@@ -3,6 +3,14 @@
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 MPIRUN=${MPIRUN:-$(sed -n 's/^MPIRUN = //p' "$IBSHIFT_BUILD/Makefile")}
 
+# From 5.0 on mpirun would hand the folder to PMIx and PRRTE, too, which then complain of SYS_DEFAULT.
+# RECOVERY: mpirun goes on when a process is killed.
+component_path=$IBSHIFT_STAGE/lib/openmpi:SYS_DEFAULT
+case $("$MPIRUN" --version) in
+*\ 4.*) component_path=(--mca mca_base_component_path "$component_path") RECOVERY="--mca orte_enable_recovery 1" ;;
+*) component_path=(-x "OMPI_MCA_mca_base_component_path=$component_path") RECOVERY="--runtime-options recoverable" ;;
+esac
+
 mpi_programs() { # builds test/mpi
     make -C "$IBSHIFT_BUILD/test/mpi" -j"$(nproc)" programs >"$IBSHIFT_OUT/make.log" 2>&1
 }
@@ -21,8 +29,7 @@ mpi_run() {
     fi
     # shellcheck disable=SC2086
     timeout -k 5 "${T_LIMIT:-120}" "${MPIRUN_BEFORE[@]}" "$MPIRUN" --oversubscribe --bind-to none -np "$ranks" --mca mpi_yield_when_idle 1 \
-        --mca mca_base_component_path "$IBSHIFT_STAGE/lib/openmpi:SYS_DEFAULT" \
-        "${selection[@]}" ${MPI_OPTIONS-} "$@"
+        "${component_path[@]}" "${selection[@]}" ${MPI_OPTIONS-} "$@"
 }
 
 # Ranks that call different collectives at one place. Each rank's messages are in a file of their own: together they must name both

@@ -4,20 +4,17 @@
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/coll/coll.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The component is a shared object of its own, mca_coll_NAME.so. */
-static void print(const char *name, void *function)
+/* By the class of the module: mca_coll_NAME_module_t, ompi_coll_NAME_module_t. */
+static void print(const char *name, const mca_coll_base_module_t *module)
 {
-    static const char prefix[] = "mca_coll_";
-    Dl_info info;
-    const char *at;
+    const char *at = strstr(((const opal_object_t *)module)->obj_class->cls_name, "coll_");
 
-    if (dladdr(function, &info) != 0 && (at = strstr(info.dli_fname, prefix)) != NULL) {
-        at += strlen(prefix);
-        printf("%s %.*s\n", name, (int)strcspn(at, "."), at);
+    if (at != NULL) {
+        at += strlen("coll_");
+        printf("%s %.*s\n", name, (int)strcspn(at, "_"), at);
     }
 }
 
@@ -30,12 +27,12 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     coll = ompi_mpi_comm_world.comm.c_coll;
     if (rank == 0) {
-        print("allgather", (void *)coll->coll_allgather);
-        print("allreduce", (void *)coll->coll_allreduce);
-        print("alltoall", (void *)coll->coll_alltoall);
-        print("bcast", (void *)coll->coll_bcast);
-        print("scatterv", (void *)coll->coll_scatterv);
-        print("ibcast", (void *)coll->coll_ibcast);
+        print("allgather", coll->coll_allgather_module);
+        print("allreduce", coll->coll_allreduce_module);
+        print("alltoall", coll->coll_alltoall_module);
+        print("bcast", coll->coll_bcast_module);
+        print("scatterv", coll->coll_scatterv_module);
+        print("ibcast", coll->coll_ibcast_module);
     }
     MPI_Finalize();
     return 0;

@@ -13,7 +13,6 @@
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/base/mca_base_var_enum.h"
 #include "opal/util/argv.h"
-#include "opal/util/show_help.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,7 +166,6 @@ static void register_params(void)
 
 static int component_register(void)
 {
-    (void)opal_show_help_add_dir(IBSHIFT_HELP_DIR);
     if (0 != strcmp(ompi_version_string, OMPI_IDENT_STRING)) { /* of the library; of its headers */
         if (is_named()) {
             ibshift_help_once_a_job("wrong-release", OMPI_IDENT_STRING, ompi_version_string);

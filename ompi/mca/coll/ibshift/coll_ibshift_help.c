@@ -5,7 +5,7 @@
 
 #include "coll_ibshift.h"
 
-#include "opal/util/show_help.h"
+#include "opal/mca/installdirs/installdirs.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,8 @@
 
 static void print(const char *topic, bool once_a_host, va_list arguments)
 {
-    char *text = opal_show_help_vstring("help-mca-coll-ibshift.txt", topic, true, arguments);
+    const char *const folders[] = {IBSHIFT_HELP_DIR, opal_install_dirs.opaldatadir};
+    char *text = ibshift_topic_text(folders, topic, arguments);
 
     if (NULL != text && (!once_a_host || ibshift_once_a_host(OMPI_PROC_MY_NAME->jobid, text))) {
         fputs(text, stderr);

@@ -367,6 +367,11 @@ int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communic
     struct ibshift_unlike *unlike = &module->ledger.unlike;
     uint32_t peer = ibshift_op_peer(op, op->failed_rank);
     char text[PEER_TEXT] = "(this rank itself)", key[IBSHIFT_CALL_NUMBER];
+    int lost = ibshift_comm_lost(comm);
+
+    if (OMPI_SUCCESS != lost) {
+        return lost; /* the program hears of it */
+    }
 
     if (op->failed_rank != op->params.rank) {
         ibshift_net_describe(ibshift_endpoint.net, peer, text, sizeof(text));

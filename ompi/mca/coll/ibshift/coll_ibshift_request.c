@@ -109,12 +109,7 @@ static void look_at_clock(const struct ompi_communicator_t *comm,
 static int finish(ibshift_call_t *call)
 {
     if (0 != call->op.status) {
-        struct ompi_communicator_t *comm = call->request.super.req_mpi_object.comm;
-        int code = ibshift_comm_lost(comm);
-
-        if (OMPI_SUCCESS == code) {
-            code = ibshift_mixed_report(call);
-        }
+        int code = ibshift_mixed_report(call);
 
         (void)give_up(call->module, code);
         return code;

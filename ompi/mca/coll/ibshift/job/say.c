@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -110,4 +111,65 @@ void ibshift_make_plain(char *text)
             *text = '?';
         }
     }
+}
+
+static FILE *open_help(const char *const folders[2])
+{
+    char path[4096];
+    FILE *file = NULL;
+
+    for (int i = 0; i < 2 && file == NULL; i++) {
+        snprintf(path, sizeof(path), "%s/help-mca-coll-ibshift.txt", folders[i]);
+        file = fopen(path, "re");
+    }
+    return file;
+}
+
+/* What it says, as a format. */
+static char *read_topic(FILE *file, const char *topic)
+{
+    size_t size = 0, length = 0, name = strlen(topic);
+    char *line = NULL, *text = NULL;
+    FILE *out = open_memstream(&text, &length);
+    bool is_inside = false;
+
+    while (out != NULL && getline(&line, &size, file) > 0) {
+        if (line[0] == '[') {
+            is_inside = strncmp(line + 1, topic, name) == 0 && line[1 + name] == ']';
+        } else if (is_inside && line[0] != '#') {
+            fputs(line, out);
+        }
+    }
+    free(line);
+    if (out != NULL) {
+        fclose(out);
+    }
+    return text;
+}
+
+char *ibshift_topic_text(const char *const folders[2], const char *topic, va_list arguments)
+{
+    static const char dashes[] =
+        "--------------------------------------------------------------------------\n";
+    FILE *file = open_help(folders), *out;
+    char *format = file != NULL ? read_topic(file, topic) : NULL, *text = NULL;
+    size_t length;
+
+    if (file != NULL) {
+        fclose(file);
+    }
+    out = open_memstream(&text, &length);
+    if (out != NULL) {
+        fputs(dashes, out);
+        if (format != NULL && format[0] != '\0') {
+            vfprintf(out, format, arguments);
+        } else {
+            fprintf(out, "ibshift: %s, which help-mca-coll-ibshift.txt in %s would explain\n",
+                    topic, folders[0]);
+        }
+        fputs(dashes, out);
+        fclose(out);
+    }
+    free(format);
+    return text;
 }
