@@ -23,7 +23,7 @@
 #include "front/front.h"
 #include "program.h"
 #include "story.h"
-#include "wrap.h"
+#include "scheduler.h"
 
 uint32_t proc_self = SHM_PROCS; /* behind those of the ranks */
 

@@ -67,6 +67,8 @@ struct replay_kernel {
     void (*turn_ends)(int rank);
 };
 
+extern const struct replay_kernel wrap_kernel; /* wrap.c */
+
 /* Runs the program; does not return when something is wrong. */
 void replay_run(const struct program *program, void *const copies[],
                 const struct replay_kernel *kernel, const char *folder);

@@ -22,7 +22,6 @@
 #include "faults.h"
 #include "memory.h"
 #include "scheduler.h"
-#include "wrap.h"
 
 int __real_getrlimit(int resource, struct rlimit *limit);
 int __real_kill(pid_t pid, int sig);
