@@ -71,7 +71,7 @@ AC_DEFUN([_IBSHIFT_FIND_OMPI], [
     AS_CASE([$OMPI_VERSION:$enable_untested],
             [4.1.*|5.0.*|6.0.*], [],
             [[[0-5].*|:*]], [AC_MSG_ERROR([$MPICC is of Open MPI ${OMPI_VERSION:-an unknown version}, and the component is for 4.1, 5.0 and 6.0. --without-ompi builds the tools alone])],
-            [*:yes], [AC_MSG_WARN([Open MPI $OMPI_VERSION is newer than 6.0, the last one that ibshift was tested with])],
+            [*:yes], [AC_MSG_WARN([Open MPI $OMPI_VERSION is newer than 6.0, the last one that ibshift was tried with])],
             [AC_MSG_ERROR([$MPICC is of Open MPI $OMPI_VERSION, which is newer than 6.0, the last one that the component is for. --enable-untested tries it as if it were 6.0; --without-ompi builds the tools alone])])
     ompi_include=`"$OMPI_INFO" --path pkgincludedir --parsable | sed -n 's/^path:pkgincludedir://p'`
     ompi_pkglib=`"$OMPI_INFO" --path pkglibdir --parsable | sed -n 's/^path:pkglibdir://p'`
