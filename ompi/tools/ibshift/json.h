@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define JSON_LAYOUT 2 /* docs/seeing.md says when it grows */
+#define JSON_LAYOUT 3 /* docs/seeing.md says when it grows */
 
 struct json {
     FILE *out;
