@@ -103,7 +103,9 @@ static void print_fabric(const struct info *info, FILE *out)
         return;
     }
     fprintf(out, "  %u hosts, %u switches%s\n", info->fabric_hosts, info->fabric_switches,
-            info->fabric_order > 0 ? ", with a routing order" : "");
+            info->is_adaptive        ? ", routed adaptively: all-to-alls go host by host"
+            : info->fabric_order > 0 ? ", with a routing order"
+                                     : "");
     if (info->host[0] != '\0') {
         fprintf(out, "  this machine is \"%s\"\n", info->host);
     }
@@ -283,6 +285,7 @@ const char *info_fabric(struct info *info, char *text, size_t size)
         info->fabric_hosts = f->host_count;
         info->fabric_switches = f->switch_count;
         info->fabric_order = f->order_count;
+        info->is_adaptive = f->is_adaptive;
         find_host(info, f);
         ibshift_fabric_free(f);
     }

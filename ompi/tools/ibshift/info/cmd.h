@@ -51,6 +51,7 @@ struct info {
     char site_fabric[PATH_MAX]; /* the administrator's, where fabric is that */
     char model_error[INFO_TEXT], fabric_error[INFO_TEXT];
     uint32_t fabric_hosts, fabric_switches, fabric_order;
+    bool is_adaptive;  /* the file says that switches choose the routes */
     char host[256];    /* of the fabric that this machine's port is; empty: not in it */
     unsigned host_lid; /* of that port in the file, and now; 0: not known */
     unsigned host_lid_now;
