@@ -201,27 +201,8 @@ int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
 /* Open MPI's own operators have functions for each of its own types. */
 static int function_of(struct ompi_op_t *op, const struct ompi_datatype_t *type)
 {
-    int function = ompi_op_is_intrinsic(op) && ompi_datatype_is_predefined(type)
-                       ? ompi_op_ddt_map[type->id]
-                       : -1;
-
-    return function >= 0 && NULL != op->o_3buff_intrinsic.fns[function] ? function : -1;
-}
-
-static void reduce_few(void *context, const void *left, void *right, void *target, size_t elements)
-{
-    struct ibshift_operator *reducer = context;
-    void *from = (void *)(uintptr_t)left;
-    struct ompi_op_t *op = reducer->op;
-    int count = (int)elements, function = reducer->function;
-
-    if (target == right) {
-        op->o_func.intrinsic.fns[function](from, target, &count, &reducer->type,
-                                           op->o_func.intrinsic.modules[function]);
-    } else {
-        op->o_3buff_intrinsic.fns[function](from, right, target, &count, &reducer->type,
-                                            op->o_3buff_intrinsic.modules[function]);
-    }
+    return ompi_op_is_intrinsic(op) && ompi_datatype_is_predefined(type) ? ompi_op_ddt_map[type->id]
+                                                                         : -1;
 }
 
 /* Whether the functions for types can be called at once. */
@@ -230,26 +211,50 @@ static bool is_simple(const struct ibshift_operator *reducer)
     return reducer->function >= 0 && 0 == reducer->lower_bound;
 }
 
+/* Of a simple operator; right is target, or apart and there is a function of three. */
+static inline void reduce_simply(struct ibshift_operator *reducer, void *left, void *right,
+                                 void *target, size_t elements)
+{
+    struct ompi_op_t *op = reducer->op;
+    int count = (int)elements, function = reducer->function;
+
+    if (target == right) {
+        op->o_func.intrinsic.fns[function](left, target, &count, &reducer->type,
+                                           op->o_func.intrinsic.modules[function]);
+    } else {
+        op->o_3buff_intrinsic.fns[function](left, right, target, &count, &reducer->type,
+                                            op->o_3buff_intrinsic.modules[function]);
+    }
+}
+
+static void reduce_few(void *context, const void *left, void *right, void *target, size_t elements)
+{
+    struct ibshift_operator *reducer = context;
+
+    if (target != right && !reducer->takes_three) {
+        right = memmove(target, right, elements * reducer->extent);
+    }
+    reduce_simply(reducer, (void *)(uintptr_t)left, right, target, elements);
+}
+
 void ibshift_operator_reduce(void *context, const void *left, void *right, void *target,
                              size_t elements)
 {
-    const struct ibshift_operator *reducer = context;
-    bool is_copied = target != right && !is_simple(reducer);
+    struct ibshift_operator *reducer = context;
     ptrdiff_t at = 0;
 
-    if (is_copied) {
-        memcpy(target, right, elements * reducer->extent);
+    if (target != right && !reducer->takes_three) {
+        right = memmove(target, right, elements * reducer->extent);
     }
     for (size_t left_over = elements, n; left_over > 0; left_over -= n) {
-        const char *from = (const char *)left + at;
-        char *to = (char *)target + at;
+        char *from = (char *)(uintptr_t)left + at, *to = (char *)target + at;
 
         n = left_over < INT_MAX ? left_over : INT_MAX;
         if (is_simple(reducer)) {
-            reduce_few(context, from, (char *)right + at, to, n);
+            reduce_simply(reducer, from, (char *)right + at, to, n);
         } else {
-            ompi_op_reduce(reducer->op, (char *)(uintptr_t)from - reducer->lower_bound,
-                           to - reducer->lower_bound, n, reducer->type);
+            ompi_op_reduce(reducer->op, from - reducer->lower_bound, to - reducer->lower_bound, n,
+                           reducer->type);
         }
         at += (ptrdiff_t)(n * reducer->extent);
     }
@@ -262,11 +267,17 @@ ibshift_reduce_fn ibshift_operator_short(const struct ibshift_operator *reducer)
 
 struct ibshift_operator ibshift_job_operator(const struct ibshift_job *job)
 {
-    return (struct ibshift_operator){.op = job->op,
-                                     .type = job->send.type,
-                                     .function = function_of(job->op, job->send.type),
-                                     .lower_bound = ibshift_type_lower_bound(job->send.type),
-                                     .extent = (size_t)ibshift_type_extent(job->send.type)};
+    struct ibshift_operator reducer = {.op = job->op,
+                                       .type = job->send.type,
+                                       .function = function_of(job->op, job->send.type),
+                                       .lower_bound = ibshift_type_lower_bound(job->send.type),
+                                       .extent = (size_t)ibshift_type_extent(job->send.type)};
+
+    /* In place, the result of a reduce_scatter may lie across the rank's own operand. */
+    reducer.takes_three = is_simple(&reducer) &&
+                          NULL != job->op->o_3buff_intrinsic.fns[reducer.function] &&
+                          !(job->in_place && IBSHIFT_REDUCE_SCATTER == job->collective);
+    return reducer;
 }
 
 uint64_t ibshift_job_elements(const struct ibshift_job *job, uint32_t ranks)

@@ -113,7 +113,8 @@ uint32_t ibshift_job_badge(const struct ibshift_job *job, const struct ibshift_a
 struct ibshift_operator {
     struct ompi_op_t *op;
     struct ompi_datatype_t *type;
-    int function; /* of the operator for the type; -1: it is not known ahead */
+    int function;     /* of the operator for the type; -1: it is not known ahead */
+    bool takes_three; /* there is one of three buffers, too, which want them apart */
     ptrdiff_t lower_bound;
     size_t extent;
 };

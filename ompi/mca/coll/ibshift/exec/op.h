@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "plan/alg.h"
 #include "exec/blocks.h"
@@ -19,9 +20,20 @@ struct ibshift_op;
 struct ibshift_pace;
 struct ibshift_pace_state;
 
-/* target[i] = left[i] op right[i]; target is right, or neither. */
+/* target[i] = left[i] op right[i]; target is right, or neither. Then it may still lie across right,
+ * which is lost then. */
 typedef void (*ibshift_reduce_fn)(void *context, const void *left, void *right, void *target,
                                   size_t elements);
+
+/* The same where target may be left: then the result comes to be in right first, which is scratch. */
+static inline void ibshift_reduce_onto(ibshift_reduce_fn reduce, void *context, const char *left,
+                                       char *right, char *target, size_t elements, size_t bytes)
+{
+    reduce(context, left, right, target == left ? right : target, elements);
+    if (target == left) {
+        memcpy(target, right, bytes);
+    }
+}
 
 /* The caller's side: written before the op is started, left alone until it has ended. */
 struct ibshift_op_params {

@@ -164,23 +164,17 @@ static int post(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_c
     return 0;
 }
 
-/* Where the target is the left operand, the result comes to be in the right one, which is scratch,
- * first. */
 static void reduce(const struct ibshift_op_params *params, const struct ibshift_step *step,
                    const struct ibshift_piece *piece)
 {
     size_t elements = piece->length / params->element;
-    bool is_apart = piece->to == piece->with;
 
     if (step->kind == IBSHIFT_STEP_REDUCE || params->plan.commutative) {
         params->reduce(params->reduce_context, piece->from, piece->with, piece->to, elements);
         return;
     }
-    params->reduce(params->reduce_context, piece->with, piece->from,
-                   is_apart ? piece->from : piece->to, elements);
-    if (is_apart) {
-        memcpy(piece->to, piece->from, piece->length);
-    }
+    ibshift_reduce_onto(params->reduce, params->reduce_context, piece->with, piece->from, piece->to,
+                        elements, piece->length);
 }
 
 static int run_local(struct ibshift_op *op, struct ibshift_exec *exec,

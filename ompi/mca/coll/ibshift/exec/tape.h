@@ -103,10 +103,7 @@ static inline void ibshift_tape_reduce(const struct ibshift_tape_run *run,
         run->reduce(run->reduce_context, from, with, to, elements);
         return;
     }
-    run->reduce(run->reduce_context, with, from, with == to ? from : to, elements);
-    if (with == to) {
-        memcpy(to, from, step->length);
-    }
+    ibshift_reduce_onto(run->reduce, run->reduce_context, with, from, to, elements, step->length);
 }
 
 /* From 8 to 16 bytes: both ends are read before one is written, for they may overlap. */

@@ -60,7 +60,8 @@ enum ibshift_stride_side {
  * blocks in runs of `run`, the runs' starts `stride` blocks apart (run 1, stride -1 reverses).
  *
  * A reduction's operand `with` is mostly its target. Where a rank's own comes in, it is SEND: then
- * nothing has to be copied ahead. In place, SEND is where the target is.
+ * nothing has to be copied ahead, if the operator has a function of three buffers (a program's own
+ * has none: its operand is copied then). In place, SEND is where the target is.
  *
  * need:  receives, copies and reductions of rounds < need are complete before the step starts.
  * drain: sends of rounds < drain are complete before the step starts: it overwrites what they read.
