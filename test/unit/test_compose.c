@@ -101,6 +101,49 @@ static void every_composed_plan_is_right(void **state)
     assert_true(cases > 5000);
 }
 
+/* One slot of TMP is said to have another rank's block. */
+struct liar {
+    ibshift_see_pair *see;
+    void *who;
+    uint32_t until;
+};
+
+static uint32_t lie; /* the slot */
+
+static void see_liar(void *who, uint32_t from, uint32_t to)
+{
+    struct liar *liar = who;
+
+    liar->see(liar->who, from + (liar->until-- == 0), to);
+}
+
+static void wrong_pairs(const struct ibshift_plan *plan, uint32_t rank, ibshift_see_pair *see,
+                        void *who)
+{
+    struct liar liar = {see, who, lie};
+
+    ibshift_alg_find(IBSHIFT_ALLTOALL, "by_node")->tmp_pairs(plan, rank, see_liar, &liar);
+}
+
+/* Else the proof of uneven nodes would say nothing of them. */
+static void a_wrong_pair_is_found(void **state)
+{
+    struct ibshift_alg alg = *ibshift_alg_find(IBSHIFT_ALLTOALL, "by_node");
+    struct ibshift_check check = {.window = 1};
+    struct ibshift_check_result result;
+    uint64_t random = 17;
+    struct ibshift_nodes nodes = nodes_of_kind(NODES_FILLED, 17, &random); /* one is not full */
+    struct ibshift_plan plan = {.ranks = 17, .segments = 1, .leaders = 2, .nodes = &nodes};
+
+    assert_int_equal(ibshift_check_plan(&alg, &plan, &check, &result), 0);
+    alg.tmp_pairs = wrong_pairs;
+    for (lie = 0; lie < alg.tmp(&plan, 0); lie++) {
+        assert_int_equal(ibshift_check_plan(&alg, &plan, &check, &result), -EBADMSG);
+        assert_non_null(strstr(result.why, "is said to be"));
+    }
+    ibshift_nodes_free(&nodes);
+}
+
 /* Messages of a plan that leave their node. */
 static uint64_t messages_between(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
 {
@@ -200,6 +243,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_composed_plan_is_right),
+        cmocka_unit_test(a_wrong_pair_is_found),
         cmocka_unit_test(few_messages_leave_their_node),
         cmocka_unit_test(nodes_are_numbered_as_ranks_come_to_them),
         cmocka_unit_test(what_cannot_be_is_refused),

@@ -492,6 +492,7 @@ int ibshift_check_plan(const struct ibshift_alg *alg, const struct ibshift_plan 
     }
     rc = rc == 0 ? check_run(&state) : rc;
     rc = rc == 0 ? check_cells_expect(&state) : rc;
+    free(state.pairs);
     free(state.cells);
     free(state.layout);
     return rc;

@@ -32,7 +32,7 @@ struct ibshift_check_result {
 
 /*
  * 0; -EBADMSG when the plan is wrong; what ibshift_alg_check() says when it cannot be; -ENOMEM.
- * Needs 24 bytes a block of all buffers, and about 4 KiB and 48 bytes a message of the window a rank.
+ * Needs 24 bytes a block of all buffers (32 of an all-to-all that says whose they are), and about 4 KiB and 48 bytes a message of the window a rank.
  */
 int ibshift_check_plan(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                        const struct ibshift_check *check, struct ibshift_check_result *result);

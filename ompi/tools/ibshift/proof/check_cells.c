@@ -94,7 +94,10 @@ int check_cells_layout(struct check_state *state)
         state->cells_max = layout->cells > state->cells_max ? layout->cells : state->cells_max;
     }
     state->cells = calloc(total + 1, sizeof(*state->cells));
-    return state->cells == NULL ? -ENOMEM : 0;
+    if (state->cells == NULL) {
+        return -ENOMEM;
+    }
+    return state->alg->tmp_pairs != NULL ? check_pairs_layout(state, total) : 0;
 }
 
 void check_cells_fill(struct check_state *state)
@@ -226,8 +229,12 @@ int check_cells_store(struct check_state *state, const struct check_place *place
         return check_fail(state, place, "%s block %u comes from rank %u but is there already",
                           buffer, block, step->peer);
     }
-    if (state->check->sizes &&
-        size_of_block(state, place->rank, step->buf, block) != size_of_cell(state, from)) {
+    if (state->pairs != NULL && step->buf == IBSHIFT_TMP) {
+        if (check_pairs_fit(state, place, block, from) != 0) {
+            return -EBADMSG;
+        }
+    } else if (state->check->sizes &&
+               size_of_block(state, place->rank, step->buf, block) != size_of_cell(state, from)) {
         return check_fail(state, place, "%s block %u has the size of block %u but gets block %u",
                           buffer, block, size_of_block(state, place->rank, step->buf, block),
                           size_of_cell(state, from));

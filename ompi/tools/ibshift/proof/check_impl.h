@@ -26,6 +26,11 @@ struct check_layout {
     uint32_t cells;
 };
 
+/* Whose block a cell is for. */
+struct check_pair {
+    uint32_t from, to;
+};
+
 struct check_state {
     const struct ibshift_alg *alg;
     const struct ibshift_plan *plan;
@@ -33,7 +38,8 @@ struct check_state {
     struct ibshift_check_result *result;
     struct check_layout *layout;
     struct check_cell *cells;
-    uint32_t cells_max; /* of one rank */
+    struct check_pair *pairs; /* of cells that are in TMP; NULL: the row names none */
+    uint32_t cells_max;       /* of one rank */
 };
 
 /* Where in the plans a step is, for messages. */
@@ -61,6 +67,11 @@ extern const char *const check_buffer_name[IBSHIFT_BUFFERS];
 int check_cells_layout(struct check_state *state);
 void check_cells_fill(struct check_state *state);
 int check_cells_expect(struct check_state *state);
+
+/* total: cells. */
+int check_pairs_layout(struct check_state *state, size_t total);
+int check_pairs_fit(struct check_state *state, const struct check_place *place, uint32_t block,
+                    const struct check_cell *cell);
 
 static inline bool check_cells_equal(const struct check_cell *a, const struct check_cell *b)
 {

@@ -307,69 +307,77 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
     return seat_of(plan, rank).end;
 }
 
-/* The rank at a position in the order of teams. */
-static uint32_t rank_at(const struct seat *seat, uint32_t position)
+/* What a team's ranks, of all nodes, send to so many places of ours. */
+static void see_team(const struct seat *seat, uint32_t team, uint32_t first, uint32_t count,
+                     ibshift_see_pair *see, void *who)
 {
-    return ibshift_teams_rank(seat->plan, seat->leaders, position);
+    for (uint32_t node = 0; node < seat->nodes; node++) {
+        uint32_t size = ibshift_nodes_size(seat->plan, node);
+        uint32_t place = ibshift_team_start(size, seat->leaders, team);
+        uint32_t end = ibshift_team_start(size, seat->leaders, team + 1);
+
+        for (; place < end; place++) {
+            uint32_t from = ibshift_nodes_rank(seat->plan, node, place);
+
+            for (uint32_t to = first; to < first + count; to++) {
+                see(who, from, ibshift_nodes_rank(seat->plan, seat->node, to));
+            }
+        }
+    }
 }
 
-static struct ibshift_tmp_pair pair_out(const struct seat *seat, uint32_t slot)
+static void see_all(const struct seat *seat, uint32_t first, uint32_t count, ibshift_see_pair *see,
+                    void *who)
+{
+    for (uint32_t team = 0; team < seat->leaders; team++) {
+        see_team(seat, team, first, count, see, who);
+    }
+}
+
+/* GATHERED and OUT. */
+static void see_sent(const struct seat *seat, ibshift_see_pair *see, void *who)
 {
     const struct ibshift_plan *plan = seat->plan;
-    uint32_t position = slot / seat->members;
-    uint32_t node =
-        plan->nodes != NULL ? plan->nodes->node_of[plan->nodes->rank_at[position]] : position;
-    uint32_t size = ibshift_nodes_size(plan, node);
+    uint32_t end = seat->start + seat->members;
 
-    slot -= (plan->nodes != NULL ? plan->nodes->first[node] : node) * seat->members;
-    return (struct ibshift_tmp_pair){
-        ibshift_nodes_rank(plan, seat->node, seat->start + slot / size),
-        ibshift_nodes_rank(plan, node, slot % size)};
+    for (uint32_t member = seat->start + 1; member < end; member++) {
+        for (uint32_t to = 0; to < plan->ranks; to++) {
+            see(who, ibshift_nodes_rank(plan, seat->node, member), to);
+        }
+    }
+    for (uint32_t node = 0; node < seat->nodes; node++) {
+        uint32_t size = ibshift_nodes_size(plan, node);
+
+        for (uint32_t member = seat->start; member < end; member++) {
+            for (uint32_t place = 0; place < size; place++) {
+                see(who, ibshift_nodes_rank(plan, seat->node, member),
+                    ibshift_nodes_rank(plan, node, place));
+            }
+        }
+    }
 }
 
-static struct ibshift_tmp_pair pair_across(const struct seat *seat, uint32_t slot)
-{
-    uint32_t team = ibshift_team_of(slot / seat->sources, seat->size, seat->leaders);
-    uint32_t start = ibshift_team_start(seat->size, seat->leaders, team);
-    uint32_t width = team_size(seat, seat->node, team);
-
-    slot -= seat->sources * start;
-    return (struct ibshift_tmp_pair){
-        rank_at(seat, sources_before(seat, seat->team) + slot / width),
-        ibshift_nodes_rank(seat->plan, seat->node, start + slot % width)};
-}
-
-static struct ibshift_tmp_pair tmp_pair(const struct ibshift_plan *plan, uint32_t rank,
-                                        uint32_t slot)
+static void tmp_pairs(const struct ibshift_plan *plan, uint32_t rank, ibshift_see_pair *see,
+                      void *who)
 {
     struct seat seat = seat_of(plan, rank);
-    uint32_t from, place;
 
     if (!seat.leads) {
-        return (struct ibshift_tmp_pair){rank_at(&seat, slot), rank};
+        see_all(&seat, ibshift_nodes_place(plan, rank), 1, see, who);
+        return;
     }
-    if (slot < seat.out) {
-        return (struct ibshift_tmp_pair){
-            ibshift_nodes_rank(plan, seat.node, seat.start + 1 + slot / plan->ranks),
-            slot % plan->ranks};
+    see_sent(&seat, see, who);
+    see_team(&seat, seat.team, 0, seat.size, see, who); /* IN */
+    for (uint32_t team = 0; team < seat.leaders && seat.leaders > 1; team++) {
+        see_team(&seat, seat.team, ibshift_team_start(seat.size, seat.leaders, team),
+                 team_size(&seat, seat.node, team), see, who); /* ACROSS */
     }
-    if (slot < seat.in) {
-        return pair_out(&seat, slot - seat.out);
+    if (seat.leaders > 1) {
+        see_all(&seat, seat.start, seat.members, see, who); /* OWN */
     }
-    if (slot < seat.across) {
-        from = sources_before(&seat, seat.team) + (slot - seat.in) / seat.size;
-        place = (slot - seat.in) % seat.size;
-    } else if (seat.leaders > 1 && slot < seat.own) {
-        return pair_across(&seat, slot - seat.across);
-    } else if (seat.leaders > 1 && slot < seat.own + seat.members * plan->ranks) {
-        from = (slot - seat.own) / seat.members;
-        place = seat.start + (slot - seat.own) % seat.members;
-    } else {
-        from = (slot - seat.dealt) % plan->ranks;
-        place = seat.start + (slot - seat.dealt) / plan->ranks;
+    for (uint32_t member = 0; member < seat.members && seat.members > 1; member++) {
+        see_all(&seat, seat.start + member, 1, see, who); /* DEALT */
     }
-    return (struct ibshift_tmp_pair){rank_at(&seat, from),
-                                     ibshift_nodes_rank(plan, seat.node, place)};
 }
 
 const struct ibshift_alg ibshift_alg_alltoall_by_node = {
@@ -382,5 +390,5 @@ const struct ibshift_alg ibshift_alg_alltoall_by_node = {
     .rounds = rounds,
     .emit = emit,
     .tmp = tmp,
-    .tmp_pair = tmp_pair,
+    .tmp_pairs = tmp_pairs,
 };

@@ -59,12 +59,14 @@ struct ibshift_mixed {
 
     /* Its own: where the rank is, and its memory. */
     uint32_t leaders, node, place, size, team; /* size: ranks of the node */
+    uint32_t start, end, sources;              /* the team's places; ranks of its number's teams */
     bool leads;
     uint32_t *out, *told,
         *checked;       /* words: to others, from the node's ranks, from other leaders */
     size_t *rows;       /* where in told those of a rank of the node begin, by place */
     size_t *sent, *got; /* offsets of the op that tells, in words */
     uint32_t *peers, *names;
+    uint32_t *source_of;        /* of teams of one number, by rank */
     size_t *lengths[2], *heard; /* of the stage's blocks; of all ranks' blocks, of a root */
     ptrdiff_t *packed[2];
     bool is_packed[2];

@@ -32,6 +32,12 @@ static inline uint32_t mixed_team_of(const struct ibshift_mixed *mixed, uint32_t
     return mixed_is_alltoall(mixed) ? ibshift_team_of(place, size, mixed->leaders) : 0;
 }
 
+/* Whether a place of the node is one of the own team's. */
+static inline bool mixed_is_of_team(const struct ibshift_mixed *mixed, uint32_t place)
+{
+    return place >= mixed->start && place < mixed->end;
+}
+
 /* The root leads its node. */
 static inline uint32_t mixed_leader_of(const struct ibshift_mixed *mixed, uint32_t node,
                                        uint32_t team)
@@ -46,6 +52,17 @@ static inline uint32_t mixed_leader_of(const struct ibshift_mixed *mixed, uint32
         plan, node, ibshift_team_start(ibshift_nodes_size(plan, node), mixed->leaders, team));
 }
 
+/* Of a leader of an all-to-all: what a rank of its node awaits from a rank of a team of its number; or from any rank, of its own
+ * team. */
+static inline uint32_t mixed_awaited_by(const struct ibshift_mixed *mixed, uint32_t place,
+                                        uint32_t from)
+{
+    const uint32_t *row = mixed->told + mixed->rows[place];
+
+    return mixed_is_of_team(mixed, place) ? row[mixed_plan_of(mixed)->ranks + from]
+                                          : row[mixed->source_of[from]];
+}
+
 /* Memory for what is told. */
 bool ibshift_mixed_reserve_words(struct ibshift_mixed *mixed);
 
@@ -53,9 +70,5 @@ bool ibshift_mixed_reserve_words(struct ibshift_mixed *mixed);
 void ibshift_mixed_enter_tell(struct ibshift_mixed *mixed, struct ibshift_op_params *params);
 void ibshift_mixed_enter_check(struct ibshift_mixed *mixed, struct ibshift_op_params *params);
 int ibshift_mixed_leave_check(struct ibshift_mixed *mixed);
-
-/* Of a leader of an all-to-all: what a rank of its node awaits from a rank of a team of its number; or from any rank, of its own
- * team. */
-uint32_t ibshift_mixed_awaited_by(const struct ibshift_mixed *mixed, uint32_t place, uint32_t from);
 
 #endif

@@ -20,7 +20,7 @@ static bool reserve_lists(struct ibshift_mixed *mixed)
     size_t blocks = (size_t)mixed->sides[0].blocks + mixed->sides[1].blocks + ranks;
     char *memory = mixed->reserve(mixed->owner, IBSHIFT_MIXED_LISTS,
                                   (3 * (most + 1) + 2 * blocks) * sizeof(size_t) +
-                                      2 * (most + 1) * sizeof(uint32_t) + 64);
+                                      (2 * (most + 1) + ranks) * sizeof(uint32_t) + 64);
 
     if (memory == NULL) {
         return false;
@@ -30,12 +30,30 @@ static bool reserve_lists(struct ibshift_mixed *mixed)
     mixed->got = list(&memory, most + 1, sizeof(size_t));
     mixed->peers = list(&memory, most, sizeof(uint32_t));
     mixed->names = list(&memory, most, sizeof(uint32_t));
+    mixed->source_of = list(&memory, ranks, sizeof(uint32_t));
     mixed->heard = list(&memory, ranks, sizeof(size_t));
     for (int i = 0; i < 2; i++) {
         mixed->lengths[i] = list(&memory, mixed->sides[i].blocks, sizeof(size_t));
         mixed->packed[i] = list(&memory, mixed->sides[i].blocks, sizeof(ptrdiff_t));
     }
     return true;
+}
+
+/* Where a rank of a team of our number is among those of all nodes: once, for most blocks ask for it. */
+static void number_sources(struct ibshift_mixed *mixed)
+{
+    const struct ibshift_plan *plan = mixed_plan_of(mixed);
+
+    mixed->sources = 0;
+    for (uint32_t node = 0; node < ibshift_nodes_count(plan); node++) {
+        uint32_t size = ibshift_nodes_size(plan, node);
+        uint32_t place = ibshift_team_start(size, mixed->leaders, mixed->team);
+        uint32_t end = ibshift_team_start(size, mixed->leaders, mixed->team + 1);
+
+        for (; place < end; place++) {
+            mixed->source_of[ibshift_nodes_rank(plan, node, place)] = mixed->sources++;
+        }
+    }
 }
 
 bool ibshift_mixed_begin(struct ibshift_mixed *mixed)
@@ -54,8 +72,14 @@ bool ibshift_mixed_begin(struct ibshift_mixed *mixed)
     mixed->size = ibshift_nodes_size(plan, mixed->node);
     mixed->team = mixed_team_of(mixed, mixed->size, mixed->place);
     mixed->leads = mixed_leader_of(mixed, mixed->node, mixed->team) == rank;
+    mixed->start = ibshift_team_start(mixed->size, mixed->leaders, mixed->team);
+    mixed->end = ibshift_team_start(mixed->size, mixed->leaders, mixed->team + 1);
     mixed->is_packed[0] = mixed->is_packed[1] = false;
-    return reserve_lists(mixed) && ibshift_mixed_reserve_words(mixed);
+    if (!reserve_lists(mixed)) {
+        return false;
+    }
+    number_sources(mixed);
+    return ibshift_mixed_reserve_words(mixed);
 }
 
 static bool is_short(const struct ibshift_mixed *mixed, size_t length)
@@ -81,25 +105,33 @@ static bool find_lengths(struct ibshift_mixed *mixed, bool wants_short)
     return has_any;
 }
 
-static size_t size_of_pair(const struct ibshift_mixed *mixed, struct ibshift_tmp_pair pair)
-{
-    const struct ibshift_plan *plan = mixed_plan_of(mixed);
-    uint32_t word, place;
+/* The ends of blocks, one after the other. */
+struct ends {
+    const struct ibshift_mixed *mixed;
+    size_t *next;
+};
 
-    if (pair.from == mixed->by_node.rank) {
-        return mixed->lengths[IBSHIFT_SEND][pair.to];
-    }
-    if (pair.to == mixed->by_node.rank) {
-        return mixed->lengths[IBSHIFT_RECV][pair.from];
-    }
-    place = ibshift_nodes_place(plan, pair.from);
-    if (ibshift_nodes_of(plan, pair.from) == mixed->node &&
-        mixed_team_of(mixed, mixed->size, place) == mixed->team) {
-        word = mixed->told[mixed->rows[place] + pair.to];
+static void add_pair(void *who, uint32_t from, uint32_t to)
+{
+    struct ends *ends = who;
+    const struct ibshift_mixed *mixed = ends->mixed;
+    const struct ibshift_plan *plan = mixed_plan_of(mixed);
+    size_t length;
+
+    if (from == mixed->by_node.rank) {
+        length = mixed->lengths[IBSHIFT_SEND][to];
+    } else if (to == mixed->by_node.rank) {
+        length = mixed->lengths[IBSHIFT_RECV][from];
     } else {
-        word = ibshift_mixed_awaited_by(mixed, ibshift_nodes_place(plan, pair.to), pair.from);
+        uint32_t place = ibshift_nodes_place(plan, from);
+
+        length = ibshift_nodes_of(plan, from) == mixed->node && mixed_is_of_team(mixed, place)
+                     ? mixed->told[mixed->rows[place] + to]
+                     : mixed_awaited_by(mixed, ibshift_nodes_place(plan, to), from);
+        length = is_short(mixed, length) ? length : 0;
     }
-    return is_short(mixed, word) ? word : 0;
+    ends->next[1] = ends->next[0] + length;
+    ends->next++;
 }
 
 /* Of an all-to-all the size of a block depends on both its ranks. */
@@ -109,15 +141,13 @@ static bool lay_out_pairs(struct ibshift_mixed *mixed)
     uint32_t slots = ibshift_alg_blocks(main->alg, &main->plan, main->rank, IBSHIFT_TMP);
     size_t *offsets =
         mixed->reserve(mixed->owner, IBSHIFT_MIXED_OFFSETS, ((size_t)slots + 1) * sizeof(size_t));
+    struct ends ends = {mixed, offsets};
 
     if (offsets == NULL) {
         return false;
     }
     offsets[0] = 0;
-    for (uint32_t slot = 0; slot < slots; slot++) {
-        offsets[slot + 1] =
-            offsets[slot] + size_of_pair(mixed, main->alg->tmp_pair(&main->plan, main->rank, slot));
-    }
+    main->alg->tmp_pairs(&main->plan, main->rank, add_pair, &ends);
     mixed->tmp = (struct ibshift_blocks){.unit = 1, .layout = IBSHIFT_OFFSETS, .offsets = offsets};
     mixed->tmp_bytes = offsets[slots];
     return true;

@@ -5,23 +5,14 @@
 
 enum { WORD = sizeof(uint32_t) };
 
-static size_t sources_of(const struct ibshift_mixed *mixed, uint32_t team)
-{
-    const struct ibshift_plan *plan = mixed_plan_of(mixed);
-
-    return ibshift_teams_before(plan, mixed->leaders, team + 1) -
-           ibshift_teams_before(plan, mixed->leaders, team);
-}
-
 /* A leader gets from its team what each sends to all and awaits from all, from others what they await from the teams of its number. */
-static size_t words_for(const struct ibshift_mixed *mixed, uint32_t place, uint32_t team)
+static size_t words_for(const struct ibshift_mixed *mixed, uint32_t place)
 {
     if (!mixed_is_alltoall(mixed)) {
         return 1;
     }
-    return mixed_team_of(mixed, mixed->size, place) == team
-               ? 2 * (size_t)mixed_plan_of(mixed)->ranks
-               : sources_of(mixed, team);
+    return mixed_is_of_team(mixed, place) ? 2 * (size_t)mixed_plan_of(mixed)->ranks
+                                          : mixed->sources;
 }
 
 static uint32_t word_of(size_t length)
@@ -34,14 +25,14 @@ bool ibshift_mixed_reserve_words(struct ibshift_mixed *mixed)
 {
     size_t ranks = mixed_plan_of(mixed)->ranks, out = mixed_is_alltoall(mixed) ? 3 * ranks : 1,
            in = 0, check;
-    size_t team = ibshift_team_size(mixed_plan_of(mixed), mixed->leaders, mixed->node, mixed->team);
+    size_t team = mixed->end - mixed->start;
     uint32_t *memory;
 
     for (uint32_t place = 0; place < mixed->size && mixed->leads; place++) {
-        in += words_for(mixed, place, mixed->team);
+        in += words_for(mixed, place);
     }
     check = !mixed->leads              ? 0
-            : mixed_is_alltoall(mixed) ? ranks * team + sources_of(mixed, mixed->team) * mixed->size
+            : mixed_is_alltoall(mixed) ? ranks * team + (size_t)mixed->sources * mixed->size
                                        : mixed->size + ranks;
     memory = mixed->reserve(mixed->owner, IBSHIFT_MIXED_WORDS, (out + in + check) * WORD);
     if (memory == NULL) {
@@ -120,8 +111,7 @@ void ibshift_mixed_enter_tell(struct ibshift_mixed *mixed, struct ibshift_op_par
             word = write_words(mixed, team, word);
         }
         mixed->sent[place + 1] = (size_t)(word - mixed->out);
-        mixed->got[place + 1] =
-            mixed->got[place] + (mixed->leads ? words_for(mixed, place, mixed->team) : 0);
+        mixed->got[place + 1] = mixed->got[place] + (mixed->leads ? words_for(mixed, place) : 0);
         mixed->rows[place] = mixed->got[place];
         mixed->names[place] = rank;
     }
@@ -132,8 +122,6 @@ void ibshift_mixed_enter_tell(struct ibshift_mixed *mixed, struct ibshift_op_par
 static uint32_t *write_check(const struct ibshift_mixed *mixed, uint32_t node, uint32_t *word)
 {
     const struct ibshift_plan *plan = mixed_plan_of(mixed);
-    uint32_t start = ibshift_team_start(mixed->size, mixed->leaders, mixed->team);
-    uint32_t end = ibshift_team_start(mixed->size, mixed->leaders, mixed->team + 1);
 
     if (!mixed_is_alltoall(mixed)) {
         for (uint32_t place = 0; node == ibshift_nodes_of(plan, plan->root) && place < mixed->size;
@@ -142,7 +130,7 @@ static uint32_t *write_check(const struct ibshift_mixed *mixed, uint32_t node, u
         }
         return word;
     }
-    for (uint32_t member = start; member < end; member++) {
+    for (uint32_t member = mixed->start; member < mixed->end; member++) {
         for (uint32_t place = 0; place < ibshift_nodes_size(plan, node); place++) {
             *word++ = mixed->told[mixed->rows[member] + ibshift_nodes_rank(plan, node, place)];
         }
@@ -176,22 +164,6 @@ void ibshift_mixed_enter_check(struct ibshift_mixed *mixed, struct ibshift_op_pa
         mixed->names[node] = mixed_leader_of(mixed, node, mixed->team);
     }
     tell_words(mixed, nodes, mixed->node, mixed->checked, params);
-}
-
-uint32_t ibshift_mixed_awaited_by(const struct ibshift_mixed *mixed, uint32_t place, uint32_t from)
-{
-    const struct ibshift_plan *plan = mixed_plan_of(mixed);
-    const uint32_t *row = mixed->told + mixed->rows[place];
-    uint32_t node, size;
-
-    if (mixed_team_of(mixed, mixed->size, place) == mixed->team) {
-        return row[plan->ranks + from];
-    }
-    node = ibshift_nodes_of(plan, from);
-    size = ibshift_nodes_size(plan, node);
-    return row[ibshift_team_before(plan, mixed->leaders, node, mixed->team) +
-               ibshift_nodes_place(plan, from) -
-               ibshift_team_start(size, mixed->leaders, mixed->team)];
 }
 
 static int compare(struct ibshift_mixed *mixed, uint32_t from, uint32_t to, uint32_t sent,
@@ -235,7 +207,7 @@ static int compare_with_node(struct ibshift_mixed *mixed, uint32_t node)
 
         for (uint32_t here = 0; here < mixed->size && rc == 0; here++) {
             rc = compare(mixed, from, ibshift_nodes_rank(plan, mixed->node, here), *word++,
-                         ibshift_mixed_awaited_by(mixed, here, from));
+                         mixed_awaited_by(mixed, here, from));
         }
     }
     return rc;

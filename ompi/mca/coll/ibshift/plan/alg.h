@@ -57,9 +57,8 @@ enum ibshift_alg_flag {
     IBSHIFT_ALG_FREE = 1 << 14,       /* no step waits for another: a pace may hold them back */
 };
 
-struct ibshift_tmp_pair {
-    uint32_t from, to;
-};
+/* One rank sends a block to another. */
+typedef void ibshift_see_pair(void *who, uint32_t from, uint32_t to);
 
 /*
  * MPI_IN_PLACE is no plan parameter: the caller lets SEND and RECV overlap, and skips copies of
@@ -92,9 +91,10 @@ struct ibshift_alg {
     uint32_t (*tmp)(const struct ibshift_plan *plan, uint32_t rank);
     /* The rank or piece whose block's size a slot of TMP has; NULL: slot modulo their number. */
     uint32_t (*tmp_block)(const struct ibshift_plan *plan, uint32_t rank, uint32_t slot);
-    /* Of an all-to-all with IBSHIFT_ALG_SIZES_NODE: who sends the block in a slot of TMP to whom. */
-    struct ibshift_tmp_pair (*tmp_pair)(const struct ibshift_plan *plan, uint32_t rank,
-                                        uint32_t slot);
+    /* Of an all-to-all with IBSHIFT_ALG_SIZES_NODE: shows whose block is in each slot of TMP, one after the other: there are
+     * many, and what they have in common is found once. */
+    void (*tmp_pairs)(const struct ibshift_plan *plan, uint32_t rank, ibshift_see_pair *see,
+                      void *who);
 };
 
 /* The table, grouped by collective; the first row of a collective serves every P and operator. */

@@ -12,7 +12,7 @@
 
 enum { WORD = 4 };
 
-/* us: its place is found, and it is copied by itself; counted as 60 instructions (bench/instructions), of which some two go in a ns. */
+/* us: its place is found, in 65 instructions (counted, also where nodes differ in size), of which some two go in a ns. */
 #define A_BLOCK 0.03
 
 /* Of linear words to one rank, or to all. */
