@@ -84,7 +84,7 @@ static void compare_once(struct ranks *r, struct ibshift_engine *engine, struct 
         }
     }
     if (op->status != 0) {
-        ranks_fail(r, "comparison %u: status %d with rank %u", seq, op->status, op->failed_rank);
+        ranks_fail(r, "comparison %u: status %d with peer %u", seq, op->status, op->failed_peer);
     }
 }
 

@@ -94,6 +94,6 @@ int __wrap_ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_c
 int __wrap_ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                           const struct ibshift_op *op, const char *name)
 {
-    ompi_failed(comm, op->status, (int)ibshift_op_peer(op, op->failed_rank));
+    ompi_failed(comm, op->status, (int)op->failed_peer);
     return __real_ibshift_report(module, comm, op, name);
 }

@@ -85,7 +85,7 @@ static uint32_t failures(struct work *work)
             assert_true(work_is_right(work, rank));
         } else {
             assert_true(op->status < 0);
-            assert_true(op->failed_rank < work->ranks);
+            assert_true(op->failed_peer < work->ranks);
             failed++;
         }
     }
@@ -253,7 +253,7 @@ static void what_runs_fails_when_the_net_gives_the_communicator_up(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         assert_true(work_is_done(works[i]));
         assert_int_equal(works[i]->ops[0].status, -ETIMEDOUT);
-        assert_int_equal(works[i]->ops[0].failed_rank, 2);
+        assert_int_equal(works[i]->ops[0].failed_peer, 2);
     }
     assert_false(work_is_done(works[2]));
     for (uint32_t i = 0; i < 3; i++) {
@@ -311,7 +311,7 @@ static void deadline_ends_the_wait_for_a_rank_that_never_comes(void **state)
     took = wait_all(work, &random);
     assert_in_range(took, DEADLINE / 2, 2 * DEADLINE);
     assert_int_equal(work->ops[1].status, -ETIME);
-    assert_int_equal(work->ops[1].failed_rank, 0); /* its left neighbour */
+    assert_int_equal(work->ops[1].failed_peer, 0); /* its left neighbour */
     work_start(work, 0, 1);                        /* comes, and is told at once */
     assert_true(wait_all(work, &random) < DEADLINE);
     assert_int_equal(work->ops[0].status, -ECONNABORTED);

@@ -422,11 +422,44 @@ static void unlike_sizes_are_named(void **state)
     assert_true(named > ROUNDS / 20);
 }
 
+/* Ranks of one node tell each other sizes: the one that their communicator fails by may be on another. */
+static void who_is_to_blame_need_not_take_part(void **state)
+{
+    uint64_t random = seed + 2;
+    int elsewhere = 0;
+
+    (void)state;
+    for (int round = 0; round < ROUNDS / 5; round++) {
+        struct all all;
+        uint32_t victim;
+
+        make_all(&all, &random);
+        if (!make_ranks(&all, &random)) {
+            free_all(&all, false);
+            continue;
+        }
+        victim = world_random_below(&random, all.ranks);
+        elsewhere += all.nodes.node_of[victim] != all.nodes.node_of[0];
+        begin_all(&all);
+        ibshift_engine_give_up(all.world->engines[all.peers[0]], COMM, all.peers[victim],
+                               -ETIMEDOUT);
+        for (int turn = 0; turn < QUIET_TURNS && !step(&all, 0, 1); turn++) {
+            world_turn(all.world, &random);
+        }
+        assert_int_equal(all.one[0].mixed.stage, IBSHIFT_MIXED_TELL);
+        assert_int_equal(all.one[0].rc, -ETIMEDOUT);
+        assert_int_equal(all.one[0].op.failed_peer, all.peers[victim]);
+        free_all(&all, true);
+    }
+    assert_true(elsewhere > ROUNDS / 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_matrices),
         cmocka_unit_test(unlike_sizes_are_named),
+        cmocka_unit_test(who_is_to_blame_need_not_take_part),
     };
 
     seed = world_seed(20261126);

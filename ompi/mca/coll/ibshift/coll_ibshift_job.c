@@ -325,6 +325,17 @@ static uint32_t name_of(const struct ibshift_op *op, uint32_t rank)
     return NULL == op->params.names ? rank : op->params.names[rank];
 }
 
+/* Of the communicator; this one, for one that is none of its. */
+static uint32_t rank_of_peer(const mca_coll_ibshift_module_t *module, uint32_t peer)
+{
+    uint32_t rank = 0;
+
+    while (rank < module->size && module->peers[rank] != peer) {
+        rank++;
+    }
+    return rank < module->size ? rank : module->rank;
+}
+
 static int code_of(int status)
 {
     switch (status) {
@@ -339,7 +350,7 @@ static int code_of(int status)
 
 /* Each communicator has it once: after that it has failed. */
 static void report_unlike(const struct ompi_communicator_t *comm, const struct ibshift_op *op,
-                          const struct ibshift_unlike *unlike, const char *text)
+                          const struct ibshift_unlike *unlike, uint32_t rank, const char *text)
 {
     char key[IBSHIFT_CALL_NUMBER], here[NAME], there[NAME];
 
@@ -351,7 +362,7 @@ static void report_unlike(const struct ompi_communicator_t *comm, const struct i
                  ibshift_badge_is_like(unlike->ours, unlike->theirs)
                      ? " with another root, operator, type or count"
                      : "",
-                 name_of(op, op->failed_rank), text);
+                 rank, text);
 }
 
 static void bytes_text(uint32_t word, char text[NAME])
@@ -376,7 +387,7 @@ int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communic
                    const struct ibshift_op *op, const char *name)
 {
     struct ibshift_unlike *unlike = &module->ledger.unlike;
-    uint32_t peer = ibshift_op_peer(op, op->failed_rank);
+    uint32_t peer = op->failed_peer, rank = rank_of_peer(module, peer);
     char text[PEER_TEXT] = "(this rank itself)", key[IBSHIFT_CALL_NUMBER];
     int lost = ibshift_comm_lost(comm);
 
@@ -384,11 +395,11 @@ int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communic
         return lost; /* the program hears of it */
     }
 
-    if (op->failed_rank != op->params.rank) {
+    if (rank != module->rank) {
         ibshift_net_describe(ibshift_endpoint.net, peer, text, sizeof(text));
     }
     if (-EBADMSG == op->status && unlike->ours != unlike->theirs) {
-        report_unlike(comm, op, unlike, text);
+        report_unlike(comm, op, unlike, rank, text);
         unlike->theirs = unlike->ours;
         return code_of(op->status);
     }
@@ -399,15 +410,13 @@ int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communic
     if (-EMSGSIZE == op->status) {
         ibshift_call_number(op->params.comm, op->seq, key, sizeof(key));
         ibshift_help("collective-mismatch", name, comm->c_name, key, ompi_process_info.nodename,
-                     name_of(op, op->params.rank), name_of(op, op->failed_rank), text);
+                     name_of(op, op->params.rank), rank, text);
     } else if (-ECONNABORTED == op->status) {
         ibshift_help("collective-given-up", name, comm->c_name, ompi_process_info.nodename,
-                     name_of(op, op->params.rank), name_of(op, op->failed_rank),
-                     ibshift_cause_text(op->status), text);
+                     name_of(op, op->params.rank), rank, ibshift_cause_text(op->status), text);
     } else {
         ibshift_help("collective-failed", name, comm->c_name, ompi_process_info.nodename,
-                     name_of(op, op->params.rank), name_of(op, op->failed_rank),
-                     ibshift_cause_text(op->status), text);
+                     name_of(op, op->params.rank), rank, ibshift_cause_text(op->status), text);
     }
     return code_of(op->status);
 }

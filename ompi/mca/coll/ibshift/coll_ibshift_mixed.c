@@ -31,10 +31,11 @@ static uint32_t number_of_stage(const struct ibshift_call_mixed *own)
 /* What fails between ops on one rank must end the collective on all. */
 static void fail(ibshift_call_t *call, int status)
 {
+    uint32_t self = call->module->peers[call->module->rank];
+
     call->op.status = status;
-    call->op.failed_rank = call->op.params.rank;
-    ibshift_engine_give_up(ibshift_endpoint.engine, call->module->wire_id,
-                           call->module->peers[call->module->rank], status);
+    call->op.failed_peer = self;
+    ibshift_engine_give_up(ibshift_endpoint.engine, call->module->wire_id, self, status);
 }
 
 static void go_on(ibshift_call_t *call)

@@ -79,7 +79,7 @@ static int request_free(ompi_request_t **request)
     }
     if (OMPI_SUCCESS != (*request)->req_status.MPI_ERROR) {
         unseen.code = (*request)->req_status.MPI_ERROR;
-        unseen.peer = ibshift_op_peer(&call->op, call->op.failed_rank);
+        unseen.peer = call->op.failed_peer;
         unseen.status = call->op.status;
         atomic_store_explicit(&any_unseen, true, memory_order_relaxed);
     } else {

@@ -359,7 +359,8 @@ static void look_at_clock(struct ibshift_engine *engine)
         op->idle += delta;
         if (options->deadline != 0 && op->idle >= options->deadline &&
             ibshift_op_state(op) == IBSHIFT_OP_RUNNING) {
-            ibshift_op_fail(op, &engine->exec, ibshift_op_awaited_rank(op), -ETIME);
+            ibshift_op_fail(op, &engine->exec, ibshift_op_peer(op, ibshift_op_awaited_rank(op)),
+                            -ETIME);
             enqueue(engine, op);
         } else if (options->patience != 0 && op->idle - op->probed >= options->patience) {
             op->probed = op->idle; /* also one that has failed may wait for a peer that dies */

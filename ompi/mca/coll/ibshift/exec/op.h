@@ -81,9 +81,12 @@ struct ibshift_op {
     void (*ended)(struct ibshift_op *op);
     void *owner; /* the caller's */
 
-    /* The result, once ended: 0 or the status of net.h and the rank it happened with. */
+    /*
+     * The result, once ended: 0 or the status of net.h and the peer of the net it happened with: one of the communicator's, but
+     * maybe none of the op's, which may be among some of its ranks only.
+     */
     int status;
-    uint32_t failed_rank;
+    uint32_t failed_peer;
 
     _Atomic(enum ibshift_op_state) state; /* back to IDLE is the engine's last touch */
     uint32_t seq;

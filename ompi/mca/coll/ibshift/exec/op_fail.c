@@ -25,13 +25,13 @@ static void abort_peers(struct ibshift_op *op, struct ibshift_exec *exec)
     }
 }
 
-void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t rank, int status)
+void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t peer, int status)
 {
-    struct ibshift_net_cause why = {.peer = ibshift_op_peer(op, rank), .status = status};
+    struct ibshift_net_cause why = {.peer = peer, .status = status};
     struct ibshift_op *child = ibshift_op_running_child(op);
 
     op->status = status;
-    op->failed_rank = rank;
+    op->failed_peer = peer;
     ibshift_op_set_state(op, IBSHIFT_OP_DRAINING);
     exec->is_given_up = true;
     ibshift_net_give_up(exec->net, op->params.comm, &why); /* first: the net may tell the reason */
@@ -52,15 +52,11 @@ void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t 
 bool ibshift_op_fail_if_given_up(struct ibshift_op *op, struct ibshift_exec *exec)
 {
     struct ibshift_net_cause why;
-    uint32_t rank = 0;
 
     if (!ibshift_net_has_given_up(exec->net, op->params.comm, &why)) {
         return false;
     }
-    while (rank < op->params.plan.ranks && ibshift_op_peer(op, rank) != why.peer) {
-        rank++;
-    }
-    ibshift_op_fail(op, exec, rank < op->params.plan.ranks ? rank : op->params.rank, why.status);
+    ibshift_op_fail(op, exec, why.peer, why.status);
     return true;
 }
 

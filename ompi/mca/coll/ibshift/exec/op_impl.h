@@ -57,7 +57,7 @@ void ibshift_op_event(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t
 
 /* Cancels the op's messages, gives its communicator up and tells everyone who may still wait for
    this rank. */
-void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t rank, int status);
+void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t peer, int status);
 
 /* Whether the net has given the op's communicator up: then the op fails with the same peer. */
 bool ibshift_op_fail_if_given_up(struct ibshift_op *op, struct ibshift_exec *exec);

@@ -69,7 +69,6 @@ void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t
 
     op->seq = seq;
     op->status = 0;
-    op->failed_rank = params->rank;
     op->moves = 1;
     op->moves_seen = 0;
     ibshift_walk_begin(&op->walk, exec->pages, params->alg, &params->plan, params->rank,
@@ -82,7 +81,7 @@ void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t
     }
     ibshift_op_set_state(op, IBSHIFT_OP_RUNNING);
     if (rc != 0) {
-        ibshift_op_fail(op, exec, params->rank, rc);
+        ibshift_op_fail(op, exec, ibshift_op_peer(op, params->rank), rc);
     } else {
         (void)ibshift_op_fail_if_given_up(op, exec);
     }
@@ -149,7 +148,7 @@ static int post(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_c
 
     if (rc < 0) {
         if (rc != -EAGAIN) {
-            ibshift_op_fail(op, exec, step->peer, rc);
+            ibshift_op_fail(op, exec, ibshift_op_peer(op, step->peer), rc);
         }
         return rc;
     }
@@ -187,7 +186,7 @@ static int run_local(struct ibshift_op *op, struct ibshift_exec *exec,
         int rc = ibshift_blocks_piece(params->blocks, step, &i, &piece);
 
         if (rc != 0) {
-            ibshift_op_fail(op, exec, params->rank, rc);
+            ibshift_op_fail(op, exec, ibshift_op_peer(op, params->rank), rc);
             return rc;
         }
         if (step->kind != IBSHIFT_STEP_COPY && piece.length > 0) {
@@ -315,7 +314,7 @@ static void send_deferred(struct ibshift_op *op, struct ibshift_exec *exec)
             return;
         }
         if (rc < 0) {
-            ibshift_op_fail(op, exec, rank, rc);
+            ibshift_op_fail(op, exec, ibshift_op_peer(op, rank), rc);
             return;
         }
         if (exec->trace != NULL) {
@@ -337,7 +336,7 @@ static void fail_with_child(struct ibshift_op *op, struct ibshift_exec *exec)
 
     if (child != NULL && ibshift_op_state(child) == IBSHIFT_OP_DRAINING &&
         ibshift_op_state(op) == IBSHIFT_OP_RUNNING) {
-        ibshift_op_fail(op, exec, child->failed_rank, child->status);
+        ibshift_op_fail(op, exec, child->failed_peer, child->status);
     }
 }
 
@@ -405,7 +404,7 @@ static void end_flight(struct ibshift_op *op, struct ibshift_exec *exec, enum ib
     /* The net may know more than that the peer went. */
     if ((status != -ECONNABORTED && status != -ECONNRESET) ||
         !ibshift_op_fail_if_given_up(op, exec)) {
-        ibshift_op_fail(op, exec, rank, status);
+        ibshift_op_fail(op, exec, ibshift_op_peer(op, rank), status);
     }
 }
 
