@@ -239,6 +239,86 @@ static void a_search_has_one_space(void **state)
     assert_int_equal(spaces, 2);
 }
 
+static int refused; /* the allocation that is: 1: the next one; below: none */
+
+static bool is_refused(void)
+{
+    return refused > 0 && --refused == 0;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *at, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *at, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    return is_refused() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return is_refused() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *at, size_t size)
+{
+    return is_refused() ? NULL : __real_realloc(at, size);
+}
+
+enum { HOSTS = 32, PER_HOST = 4 };
+
+/* Of so many ranks few hosts are looked at. Each allocation fails once: the answer is the same, or it is said to be none; and
+ * what is said to be none is not kept. */
+static void who_lacks_memory_says_so(void **state)
+{
+    struct ibshift_place places[HOSTS * PER_HOST];
+    struct ibshift_crowd many;
+    struct ibshift_nodes nodes;
+    struct ibshift_plan plan = {.ranks = HOSTS * PER_HOST, .nodes = &nodes, .commutative = true};
+    struct ibshift_question question = ask(IBSHIFT_ALLREDUCE, &plan, 1 << 14);
+    struct ibshift_choice best, now;
+    bool lacks = true;
+    int tried = 0, said = 0;
+
+    for (uint32_t rank = 0; rank < plan.ranks; rank++) {
+        places[rank] = (struct ibshift_place){rank / PER_HOST + 1, rank / PER_HOST + 1, 16, false};
+    }
+    assert_int_equal(ibshift_crowd_make(places, plan.ranks, &many), 0);
+    assert_int_equal(ibshift_nodes_make(many.host_of, plan.ranks, &nodes), 0);
+    question.crowd = &many;
+    question.near = &ibshift_model_node;
+    question.is_brief = true;
+    best = ibshift_choose_best(&question).best;
+    question.lacks_memory = &lacks;
+    for (bool has_struck = true; has_struck; tried++) {
+        refused = tried + 1;
+        lacks = false;
+        now = ibshift_choose_best(&question).best;
+        has_struck = refused == 0;
+        refused = 0;
+        said += lacks;
+        assert_true(lacks || is_same(&now, &best));
+    }
+    print_message("%d allocations, %d of them told of\n", tried - 1, said);
+    assert_true(said > 0);
+    refused = 2; /* the first is the search's space */
+    lacks = false;
+    (void)ibshift_choose(&question);
+    assert_true(lacks);
+    spaces = 0;
+    for (int again = 0; again < 2; again++) { /* the second time it is known */
+        lacks = false;
+        now = ibshift_choose(&question).best;
+        assert_true(!lacks && is_same(&now, &best));
+        assert_int_equal(spaces, 1);
+    }
+    ibshift_nodes_free(&nodes);
+    ibshift_crowd_free(&many);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +326,7 @@ int main(void)
         cmocka_unit_test(who_shares_what_counts),    cmocka_unit_test(turns_are_counted),
         cmocka_unit_test(quartiles_are_kept),        cmocka_unit_test(a_rival_must_gain),
         cmocka_unit_test(rivals_are_other_rows),     cmocka_unit_test(a_search_has_one_space),
+        cmocka_unit_test(who_lacks_memory_says_so),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

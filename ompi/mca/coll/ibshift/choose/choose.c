@@ -106,7 +106,9 @@ static struct ibshift_answer choose(const struct ibshift_question *question)
         answer = ibshift_choose_best(question);
     } else if (!find_kept(key, &answer.best)) {
         answer.best = ibshift_choose_best(question).best;
-        keep(key, &answer.best);
+        if (question->lacks_memory == NULL || !*question->lacks_memory) {
+            keep(key, &answer.best);
+        }
     }
     return answer;
 }

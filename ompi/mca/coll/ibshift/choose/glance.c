@@ -202,20 +202,21 @@ static int price_chain(const struct ibshift_price_request *request, uint32_t few
     return rc;
 }
 
-static bool exceeds(const struct ibshift_price_request *request, uint32_t units)
+/* Whether it does, or cannot be done with so many: 0 or 1; or -ENOMEM. */
+static int exceeds(const struct ibshift_price_request *request, uint32_t units)
 {
     struct ibshift_fewer fewer;
-    bool is_more = true;
+    int rc = ibshift_fewer_units(request, units, false, request->plan->segments, &fewer);
 
-    if (ibshift_fewer_units(request, units, false, request->plan->segments, &fewer) == 0) {
-        is_more = ibshift_plan_exceeds(request->alg, &fewer.plan, request->limit);
+    if (rc == 0) {
+        rc = ibshift_plan_exceeds(request->alg, &fewer.plan, request->limit);
         ibshift_fewer_free(&fewer);
     }
-    return is_more;
+    return rc == -ENOTSUP ? 1 : rc;
 }
 
-/* The most by halves that are not too many; of hosts FEW_HOSTS or more, and the smallest are looked at first. */
-static uint32_t few_units(const struct ibshift_price_request *request)
+/* The most by halves that are not too many; of hosts FEW_HOSTS or more, and the smallest are looked at first. 0 or -ENOMEM. */
+static int few_units(const struct ibshift_price_request *request, uint32_t *few)
 {
     uint32_t units = units_of(request);
 
@@ -225,14 +226,19 @@ static uint32_t few_units(const struct ibshift_price_request *request)
         while (plan.ranks > 4 && ibshift_plan_exceeds(request->alg, &plan, request->limit)) {
             plan.ranks /= 2;
         }
-        return plan.ranks;
+        *few = plan.ranks;
+        return 0;
     }
-    for (int halves = 31; halves > 0; halves--) {
-        if (units >> halves >= FEW_HOSTS && exceeds(request, units >> (halves - 1))) {
-            return units >> halves;
+    *few = units;
+    for (int halves = 31; halves > 0 && *few == units; halves--) {
+        int rc = units >> halves < FEW_HOSTS ? 0 : exceeds(request, units >> (halves - 1));
+
+        if (rc < 0) {
+            return rc;
         }
+        *few = units >> (rc > 0 ? halves : 0);
     }
-    return units;
+    return 0;
 }
 
 /* From so few ranks or hosts that the plan is within the limit, and what the busiest have to do among all. */
@@ -247,7 +253,10 @@ static int sketch(const struct ibshift_price_request *request, struct ibshift_pr
     if (is_by_node && !ibshift_fewer_has_hosts(request)) {
         return -E2BIG;
     }
-    few = few_units(request);
+    rc = few_units(request, &few);
+    if (rc != 0) {
+        return rc;
+    }
     if ((alg->flags & IBSHIFT_ALG_SEGMENTS) != 0 && !is_by_node) {
         return price_chain(request, few < CHAIN && units > CHAIN ? CHAIN : few, price);
     }
