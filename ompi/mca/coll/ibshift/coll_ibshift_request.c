@@ -213,6 +213,17 @@ static void wait_for(ibshift_call_t *call)
 }
 
 /* What fails here on one rank alone must end the collective on all. */
+static int fail_here(mca_coll_ibshift_module_t *module, int rc)
+{
+    if (OMPI_SUCCESS == rc || OMPI_ERR_NOT_SUPPORTED == rc) {
+        return rc;
+    }
+    see();
+    ibshift_engine_give_up(ibshift_endpoint.engine, module->wire_id, module->peers[module->rank],
+                           OMPI_ERR_OUT_OF_RESOURCE == rc ? -ENOMEM : -EIO);
+    return give_up(module, rc);
+}
+
 static int create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                   const struct ibshift_job *job, enum ibshift_form form, ibshift_call_t **out)
 {
@@ -231,12 +242,7 @@ static int create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
             ibshift_call_give_back(call);
         }
     }
-    if (OMPI_SUCCESS != rc && OMPI_ERR_NOT_SUPPORTED != rc) {
-        ibshift_engine_give_up(ibshift_endpoint.engine, module->wire_id,
-                               module->peers[module->rank],
-                               OMPI_ERR_OUT_OF_RESOURCE == rc ? -ENOMEM : -EIO);
-        rc = give_up(module, rc);
-    }
+    rc = fail_here(module, rc);
     *out = OMPI_SUCCESS == rc ? call : NULL;
     return rc;
 }
@@ -338,7 +344,10 @@ static int run_once(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     int rc;
 
     if (NULL == run) {
-        kept = ibshift_tape_find(module, form, comm, job, raw);
+        rc = ibshift_tape_find(module, form, comm, job, raw, &kept);
+        if (OMPI_SUCCESS != rc) {
+            return fail_here(module, rc);
+        }
         run = ibshift_tape_run_of(kept, module, job->collective, raw);
         if (NULL != run && run_tape(module, form, run, request)) {
             return OMPI_SUCCESS;

@@ -318,24 +318,24 @@ static struct ibshift_kept_tape *find(mca_coll_ibshift_module_t *module, enum ib
     return fill(module, job, raw, params, kept) ? kept : NULL;
 }
 
-struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
-                                            enum ibshift_form form,
-                                            const struct ompi_communicator_t *comm,
-                                            const struct ibshift_job *job,
-                                            const struct ibshift_raw *raw)
+int ibshift_tape_find(mca_coll_ibshift_module_t *module, enum ibshift_form form,
+                      const struct ompi_communicator_t *comm, const struct ibshift_job *job,
+                      const struct ibshift_raw *raw, struct ibshift_kept_tape **kept)
 {
     struct ibshift_op_params params;
+    int rc;
 
+    *kept = NULL;
     /* In place of what it gets: then its buffer is found by another argument, or there is none. */
     if (MPI_IN_PLACE == raw->rbuf || !can_have_tape(module, job) ||
         OMPI_SUCCESS != atomic_load_explicit(&module->failed, memory_order_relaxed)) {
-        return NULL;
+        return OMPI_SUCCESS;
     }
-    if (OMPI_SUCCESS != ibshift_call_choose(module, comm, job, IBSHIFT_BLOCKING == form, &params) ||
-        NULL != params.pace || ibshift_job_tells_counts(job, params.alg)) {
-        return NULL;
+    rc = ibshift_call_choose(module, comm, job, IBSHIFT_BLOCKING == form, &params);
+    if (OMPI_SUCCESS == rc && NULL == params.pace && !ibshift_job_tells_counts(job, params.alg)) {
+        *kept = find(module, form, job, raw, &params);
     }
-    return find(module, form, job, raw, &params);
+    return rc;
 }
 
 static char *base_of(const struct ibshift_side *side)

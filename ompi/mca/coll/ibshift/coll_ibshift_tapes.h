@@ -161,13 +161,12 @@ void ibshift_tape_adopt(const struct ibshift_tape_run *run, ibshift_call_t *call
 /*
  * The place of this call, with the plan as it would be chosen for an op, among the last ones of its
  * collective; the oldest is given up for it. NULL: it can have no tape (it is long, staged, paced,
- * or counted along an order), or there is no memory.
+ * or counted along an order), or there is no memory for one. OMPI_ERR_OUT_OF_RESOURCE: there is none
+ * to choose a plan, and the collective must end on all ranks.
  */
-struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
-                                            enum ibshift_form form,
-                                            const struct ompi_communicator_t *comm,
-                                            const struct ibshift_job *job,
-                                            const struct ibshift_raw *raw);
+int ibshift_tape_find(mca_coll_ibshift_module_t *module, enum ibshift_form form,
+                      const struct ompi_communicator_t *comm, const struct ibshift_job *job,
+                      const struct ibshift_raw *raw, struct ibshift_kept_tape **kept);
 
 /* Where choices are corrected, the plan says which tape it is, and not the arguments alone.
  * NULL: there is none yet, or none is possible. */
