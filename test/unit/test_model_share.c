@@ -172,6 +172,7 @@ static void places_are_numbered_as_ranks_come(void **state)
     assert_memory_equal(crowd.port_of, ports, sizeof(ports));
     assert_memory_equal(crowd.processors, processors, sizeof(processors));
     assert_false(crowd.is_crowded);
+    assert_int_equal(crowd.most, 3);
     assert_int_equal(ibshift_crowd_most(crowd.host_of, 6, crowd.hosts, &which), 3);
     assert_int_equal(which, 0);
     assert_int_equal(ibshift_crowd_most(crowd.port_of + 1, 5, crowd.ports, &which), 2);

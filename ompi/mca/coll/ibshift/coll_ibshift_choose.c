@@ -240,12 +240,8 @@ static bool is_adaptive(const mca_coll_ibshift_module_t *module)
 /* Of the fullest host. */
 static uint32_t ranks_on_host(const mca_coll_ibshift_module_t *module)
 {
-    const struct ibshift_crowd *crowd = &module->choices.crowd;
-    uint32_t host;
-
-    return 0 == module->order.located.slots && is_adaptive(module)
-               ? ibshift_crowd_most(crowd->host_of, module->size, crowd->hosts, &host)
-               : module->order.located.slots;
+    return 0 == module->order.located.slots && is_adaptive(module) ? module->choices.crowd.most
+                                                                   : module->order.located.slots;
 }
 
 /* Short ones need a narrower window along the fabric alone, if all of a window are many bytes. */
@@ -303,34 +299,41 @@ static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_
     paced->pace.memory = &paced->memory;
 }
 
-/* The pace of such a job, made when its size is met first; NULL: it needs none, or there is no memory. */
-static struct ibshift_paced *find_paced(mca_coll_ibshift_module_t *module,
-                                        const struct ibshift_job *job, bool is_blocking)
+/* The pace of such a job, made when its size is met first; NULL: it needs none. Without memory for it this rank would choose
+ * otherwise than the others. */
+static int find_paced(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                      bool is_blocking, struct ibshift_paced **paced)
 {
     unsigned form = (ibshift_job_is_any_size(job) ? IBSHIFT_PACED_UNEQUAL : 0) |
                     (is_blocking ? IBSHIFT_PACED_ATTENDED : 0);
     struct ibshift_paced **place;
     bool is_new;
 
+    *paced = NULL;
     if (needs_no_pace(module, job)) {
-        return NULL;
+        return OMPI_SUCCESS;
     }
     place = &module->pacing.by_class[form][ibshift_size_class(job->bytes)];
     is_new = NULL == *place;
     if (is_new) {
         *place = calloc(1, sizeof(**place));
     }
-    if (NULL != *place && (is_new || (pacing.is_auto && (*place)->share != module->order.share))) {
+    if (NULL == *place) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (is_new || (pacing.is_auto && (*place)->share != module->order.share)) {
         decide_pace(module, job, is_blocking, *place);
     }
-    return *place;
+    *paced = *place;
+    return OMPI_SUCCESS;
 }
 
-void ibshift_choose_question(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                             const struct ibshift_plan *plan, bool is_blocking,
-                             struct ibshift_question *question)
+int ibshift_choose_question(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                            const struct ibshift_plan *plan, bool is_blocking, bool *lacks_memory,
+                            struct ibshift_question *question)
 {
-    const struct ibshift_paced *paced = find_paced(module, job, is_blocking);
+    struct ibshift_paced *paced;
+    int rc = find_paced(module, job, is_blocking, &paced);
 
     *question = (struct ibshift_question){
         .collective = job->collective,
@@ -345,8 +348,11 @@ void ibshift_choose_question(mca_coll_ibshift_module_t *module, const struct ibs
         .model = module->choices.model,
         .near = module->choices.near,
         .is_brief = !ibshift_params.explain,
+        .lacks_memory = lacks_memory,
         .wish = ibshift_params_wish(job->collective),
         .rules = &rules};
+    *lacks_memory = false;
+    return rc;
 }
 
 static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
@@ -357,7 +363,7 @@ static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communica
     struct ibshift_question question;
     struct ibshift_answer answer;
     struct ibshift_plan plan = params->plan;
-    bool lacks_memory = false;
+    bool lacks_memory;
     int rc = find_crowd(module, comm);
 
     if (OMPI_SUCCESS != rc) {
@@ -365,8 +371,10 @@ static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communica
     }
     plan.nodes = &module->choices.nodes;
     plan.root = 0; /* also where ranks come to roots in another order */
-    ibshift_choose_question(module, job, &plan, params->is_attended, &question);
-    question.lacks_memory = &lacks_memory;
+    rc = ibshift_choose_question(module, job, &plan, params->is_attended, &lacks_memory, &question);
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
     answer = ibshift_choose(&question);
     if (lacks_memory) { /* the others may have chosen what could not be priced here */
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -403,17 +411,19 @@ static void explain_pace(const struct ompi_communicator_t *comm, const struct ib
 
 /* Rows whose steps wait for one another have none, also where one is asked for: what a pace holds
  * back, they wait for, and they are priced without. */
-static void take_pace(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                      const struct ibshift_job *job, bool is_blocking,
-                      struct ibshift_op_params *params)
+static int take_pace(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                     const struct ibshift_job *job, bool is_blocking,
+                     struct ibshift_op_params *params)
 {
-    struct ibshift_paced *paced =
-        0 == (params->alg->flags & IBSHIFT_ALG_FREE) ? NULL : find_paced(module, job, is_blocking);
+    struct ibshift_paced *paced = NULL;
+    int rc = 0 == (params->alg->flags & IBSHIFT_ALG_FREE)
+                 ? OMPI_SUCCESS
+                 : find_paced(module, job, is_blocking, &paced);
 
     params->pace = NULL;
     params->window = (uint32_t)ibshift_params.window;
     if (NULL == paced) {
-        return;
+        return rc;
     }
     if (ibshift_params.explain && 0 == module->rank && !paced->is_told) {
         explain_pace(comm, job, paced);
@@ -426,6 +436,7 @@ static void take_pace(mca_coll_ibshift_module_t *module, const struct ompi_commu
         params->piece = paced->pace.piece;
     }
     params->plan.in_sequence = ibshift_comm_order_in_sequence(module, &paced->pace);
+    return OMPI_SUCCESS;
 }
 
 int ibshift_choose_call(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
@@ -448,8 +459,5 @@ int ibshift_choose_call(mca_coll_ibshift_module_t *module, const struct ompi_com
         ibshift_choose_run(module, job->collective, &kept->choice, params);
         rc = NULL == params->alg ? OMPI_ERR_NOT_SUPPORTED : OMPI_SUCCESS;
     }
-    if (OMPI_SUCCESS == rc) {
-        take_pace(module, comm, job, is_blocking, params);
-    }
-    return rc;
+    return OMPI_SUCCESS == rc ? take_pace(module, comm, job, is_blocking, params) : rc;
 }

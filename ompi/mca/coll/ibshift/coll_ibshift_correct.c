@@ -55,6 +55,8 @@ int ibshift_correct_plan(mca_coll_ibshift_module_t *module, const struct ibshift
     const struct ibshift_kept_choice *kept;
     struct ibshift_question question;
     struct ibshift_correction *c;
+    bool lacks_memory;
+    int rc;
 
     if (!is_free(module, job)) {
         return OMPI_SUCCESS;
@@ -67,8 +69,14 @@ int ibshift_correct_plan(mca_coll_ibshift_module_t *module, const struct ibshift
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     if (!ibshift_choice_holds(&c->own, &named)) {
-        ibshift_choose_question(module, job, &params->plan, true, &question);
+        rc = ibshift_choose_question(module, job, &params->plan, true, &lacks_memory, &question);
+        if (OMPI_SUCCESS != rc) {
+            return rc;
+        }
         ibshift_correction_open(c, kept, &question);
+        if (lacks_memory) { /* the others may have rivals that could not be priced here */
+            return OMPI_ERR_OUT_OF_RESOURCE;
+        }
     }
     ibshift_choose_run(module, job->collective, &c->own.choice, params);
     if (c->is_rivals) {

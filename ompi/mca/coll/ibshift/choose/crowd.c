@@ -38,17 +38,15 @@ static uint32_t number(struct entry *entries, uint32_t ranks, uint32_t *number_o
 }
 
 /* Ranks that a place does not count are those of another job. on_host: zeros, one for each host. */
-static bool lacks_processors(const struct ibshift_crowd *crowd, const struct ibshift_place *places,
-                             uint32_t ranks, uint32_t *on_host)
+static void count_on_hosts(struct ibshift_crowd *crowd, const struct ibshift_place *places,
+                           uint32_t ranks, uint32_t *on_host)
 {
-    bool lacks = false;
-
     for (uint32_t rank = 0; rank < ranks; rank++) {
-        uint32_t host = crowd->host_of[rank];
+        uint32_t host = crowd->host_of[rank], count = ++on_host[host];
 
-        lacks = ++on_host[host] > crowd->processors[host] || places[rank].is_crowded || lacks;
+        crowd->most = count > crowd->most ? count : crowd->most;
+        crowd->is_crowded |= count > crowd->processors[host] || places[rank].is_crowded;
     }
-    return lacks;
 }
 
 int ibshift_crowd_make(const struct ibshift_place *places, uint32_t ranks,
@@ -77,7 +75,7 @@ int ibshift_crowd_make(const struct ibshift_place *places, uint32_t ranks,
         *most = places[rank].processors > *most ? places[rank].processors : *most;
         entries[rank] = (struct entry){places[rank].port, rank};
     }
-    crowd->is_crowded = lacks_processors(crowd, places, ranks, port_of);
+    count_on_hosts(crowd, places, ranks, port_of);
     crowd->ports = number(entries, ranks, port_of);
     free(entries);
     return 0;

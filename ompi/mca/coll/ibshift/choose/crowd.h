@@ -15,6 +15,7 @@ struct ibshift_crowd {
     const uint32_t *port_of;
     const uint32_t *processors; /* by host: of all its ranks together */
     bool is_crowded;            /* some host has fewer of them than ranks of the job */
+    uint32_t most;              /* ranks of a host */
 };
 
 /* Where a rank is. Equal identities mean that it is the same. */
@@ -30,7 +31,8 @@ int ibshift_crowd_make(const struct ibshift_place *places, uint32_t ranks,
                        struct ibshift_crowd *crowd);
 void ibshift_crowd_free(struct ibshift_crowd *crowd);
 
-/* How many ranks the fullest of count hosts (ports) has; *which of them it is. 0: no memory. */
+/* How many ranks the fullest of count hosts (ports) has; *which of them it is. 0: no
+ * memory, so that it is for words alone. */
 uint32_t ibshift_crowd_most(const uint32_t *number_of, uint32_t ranks, uint32_t count,
                             uint32_t *which);
 

@@ -121,8 +121,8 @@ static int take_hosts(const struct ibshift_price_request *request, uint32_t coun
         return -ENOMEM;
     }
     fewer->memory = taken;
-    fewer->crowd =
-        (struct ibshift_crowd){hosts, ports, host_of, port_of, processors, crowd->is_crowded};
+    fewer->crowd = (struct ibshift_crowd){
+        hosts, ports, host_of, port_of, processors, crowd->is_crowded, crowd->most};
     fewer->request.crowd = &fewer->crowd;
     fewer->plan.nodes = &fewer->nodes;
     fewer->plan.root = root;
