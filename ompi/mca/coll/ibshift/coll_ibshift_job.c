@@ -99,9 +99,8 @@ static void describe_blocks(const mca_coll_ibshift_module_t *module, const struc
             (IBSHIFT_ALLGATHER == job->collective ? IBSHIFT_ALG_SIZES_ALL : IBSHIFT_ALG_SIZES_NODE);
     }
     if (!ibshift_job_is_any_size(job)) {
-        job->bytes = bytes_of(
-            IBSHIFT_SIDE_ABSENT == recv.shape || recv.is_apart || (has_all && !gets_all) ? &send
-                                                                                         : &recv);
+        job->bytes =
+            bytes_of(IBSHIFT_SIDE_ABSENT == recv.shape || (has_all && !gets_all) ? &send : &recv);
     }
     job->send = send;
     job->recv = recv;
