@@ -172,10 +172,10 @@ static int fill_from(int lender, mca_coll_ibshift_module_t *ours, struct ompi_co
         IBSHIFT_NATIVE(TAKE)
         IBSHIFT_NEIGHBOR(TAKE)
     }
-    if (IBSHIFT_SLOTS_HOLD) {
-        OBJ_RELEASE(module);
-    } else {
+    if (OMPI_SUCCESS == rc && !IBSHIFT_SLOTS_HOLD) {
         ours->borrowed[lender] = module;
+    } else {
+        OBJ_RELEASE(module);
     }
     return rc;
 }
