@@ -342,8 +342,12 @@ static void moves_what_it_should(struct all *all, uint64_t *random)
         assert_int_equal(run(all, 1 + again * IBSHIFT_MIXED_STAGES, MANY_TURNS, random),
                          all->ranks);
         for (uint32_t rank = 0; rank < all->ranks; rank++) {
+            struct ibshift_engine *engine = all->world->engines[all->peers[rank]];
+
             assert_int_equal(all->one[rank].rc, 0);
             verify(all, rank, again);
+            ibshift_engine_count(engine, 0); /* one, of however many ops */
+            assert_int_equal(ibshift_engine_stats(engine).ops, again + 1);
         }
     }
 }

@@ -9,8 +9,11 @@
 
 #include <errno.h>
 
+/* What people are told of it names the call, not its last stage. */
 static void end(ibshift_call_t *call)
 {
+    call->op.seq = call->mixed->seq;
+    ibshift_engine_count(ibshift_endpoint.engine, call->op.status);
     if (call->mixed->is_waited) {
         atomic_store_explicit(&call->mixed->has_ended, true, memory_order_release);
     } else {

@@ -188,11 +188,18 @@ static void unlink_active(struct ibshift_engine *engine, struct ibshift_op *op)
     }
 }
 
+static void count(struct ibshift_engine_stats *stats, int status)
+{
+    stats->ops++;
+    stats->failed_ops += status != 0;
+}
+
 static void finish(struct ibshift_engine *engine, struct ibshift_op *op)
 {
     unlink_active(engine, op);
-    engine->exec.stats.ops++;
-    engine->exec.stats.failed_ops += op->status != 0;
+    if (!op->params.is_stage) {
+        count(&engine->exec.stats, op->status);
+    }
     if (op->ended != NULL) {
         op->next_queued = engine->ended_first;
         engine->ended_first = op;
@@ -441,6 +448,13 @@ void ibshift_engine_lock(struct ibshift_engine *engine)
 
 void ibshift_engine_unlock(struct ibshift_engine *engine)
 {
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void ibshift_engine_count(struct ibshift_engine *engine, int status)
+{
+    pthread_mutex_lock(&engine->lock);
+    count(&engine->exec.stats, status);
     pthread_mutex_unlock(&engine->lock);
 }
 

@@ -78,6 +78,9 @@ uint64_t ibshift_engine_wake_at(struct ibshift_engine *engine);
 void ibshift_engine_lock(struct ibshift_engine *engine);
 void ibshift_engine_unlock(struct ibshift_engine *engine);
 
+/* A collective of several ops has ended. */
+void ibshift_engine_count(struct ibshift_engine *engine, int status);
+
 struct ibshift_engine_stats ibshift_engine_stats(struct ibshift_engine *engine);
 
 #endif

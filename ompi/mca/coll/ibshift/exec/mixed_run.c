@@ -320,5 +320,6 @@ int ibshift_mixed_next(struct ibshift_mixed *mixed, struct ibshift_op_params *pa
         mixed->stage++;
         rc = rc == 0 ? enter(mixed, params) : rc;
     }
+    params->is_stage = true;
     return rc;
 }

@@ -49,6 +49,7 @@ struct ibshift_op_params {
     uint32_t badge;        /* in its place above the communicator (net.h) */
     uint32_t standing;     /* of its messages, as in net.h */
     bool is_tmp_standing;  /* and TMP is at the same place each time that it has this number */
+    bool is_stage;         /* one of a collective of several ops, which are not counted */
     uint32_t tags;         /* added to them in an op that runs inside another; 0: it does not */
     struct ibshift_blocks blocks[IBSHIFT_BUFFERS];
     struct ibshift_net_mem *mem[IBSHIFT_BUFFERS]; /* registrations of the buffers, or NULL */
