@@ -92,7 +92,7 @@ struct ibshift_tape_run;
 /* coll_ibshift_mixed.c: a run of a call that tells counts; then ended() hears of it, or who waits. */
 void ibshift_mixed_start(ibshift_call_t *call, uint32_t seq, void (*ended)(struct ibshift_op *op));
 /* Tells people why a call has failed, of one op or of several; returns the OMPI code. */
-int ibshift_mixed_report(const ibshift_call_t *call);
+int ibshift_call_report(const ibshift_call_t *call);
 
 /*
  * coll_ibshift_request.c. Collectives in their three forms: who turns the crank, and when the

@@ -81,7 +81,7 @@ void ibshift_mixed_start(ibshift_call_t *call, uint32_t seq, void (*ended)(struc
     }
 }
 
-int ibshift_mixed_report(const ibshift_call_t *call)
+int ibshift_call_report(const ibshift_call_t *call)
 {
     const struct ompi_communicator_t *comm = call->request.super.req_mpi_object.comm;
     const struct ibshift_mixed_unlike *unlike =

@@ -109,7 +109,7 @@ static void look_at_clock(const struct ompi_communicator_t *comm,
 static int finish(ibshift_call_t *call)
 {
     if (0 != call->op.status) {
-        int code = ibshift_mixed_report(call);
+        int code = ibshift_call_report(call);
 
         (void)give_up(call->module, code);
         return code;
