@@ -16,8 +16,11 @@
 
 enum { SCRATCH_KEPT = 1 << 20 /* a call keeps no more for the next one */ };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers idle */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers idle and large */
 static ibshift_call_t *idle;
+
+/* What a leader had for others, by kind: once for all calls, for it may be much, and its pages are new to whom gets it anew. */
+static struct ibshift_memory large[IBSHIFT_MIXED_MEMORIES];
 
 static void *reserve(struct ibshift_memory *memory, size_t size)
 {
@@ -40,6 +43,28 @@ static void drop_if_large(struct ibshift_memory *memory)
     if (memory->size > SCRATCH_KEPT) {
         drop(memory);
     }
+}
+
+/* Ours for the large one, if that has at least so many bytes but less than that. */
+static void trade_large(struct ibshift_memory *memory, enum ibshift_mixed_memory which,
+                        size_t least, size_t end)
+{
+    struct ibshift_memory ours = *memory;
+
+    pthread_mutex_lock(&lock);
+    if (large[which].size >= least && large[which].size < end) {
+        *memory = large[which];
+        large[which] = ours;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void leave_large(struct ibshift_memory *memory, enum ibshift_mixed_memory which)
+{
+    if (memory->size > SCRATCH_KEPT && memory->size <= ibshift_params.leader_memory) {
+        trade_large(memory, which, 0, memory->size);
+    }
+    drop_if_large(memory);
 }
 
 /* The program may free or change what it called with; a blocking call ends before it can. */
@@ -107,7 +132,7 @@ void ibshift_call_give_back(ibshift_call_t *call)
     call->tape = NULL;
     drop_if_large(&call->scratch);
     for (int i = 0; NULL != call->mixed && i < IBSHIFT_MIXED_MEMORIES; i++) {
-        drop_if_large(&call->mixed->memory[i]);
+        leave_large(&call->mixed->memory[i], (enum ibshift_mixed_memory)i);
     }
     pthread_mutex_lock(&lock);
     call->next = idle;
@@ -176,6 +201,9 @@ void ibshift_calls_free(void)
         idle = call->next;
         ibshift_engine_detach(ibshift_endpoint.engine, &call->op);
         OBJ_RELEASE(call);
+    }
+    for (int i = 0; i < IBSHIFT_MIXED_MEMORIES; i++) {
+        drop(&large[i]);
     }
 }
 
@@ -379,7 +407,12 @@ static void stage_what_must(ibshift_call_t *call, const struct ibshift_job *job)
 
 static void *reserve_mixed(void *owner, enum ibshift_mixed_memory which, size_t bytes)
 {
-    return reserve(&((struct ibshift_call_mixed *)owner)->memory[which], bytes);
+    struct ibshift_memory *memory = &((struct ibshift_call_mixed *)owner)->memory[which];
+
+    if (bytes > SCRATCH_KEPT && bytes > memory->size) {
+        trade_large(memory, which, bytes, SIZE_MAX);
+    }
+    return reserve(memory, bytes);
 }
 
 /* Its long blocks go by the plan that they would all go by if there were no other, which is chosen first: the other one is what
