@@ -201,13 +201,21 @@ static bool is_dense(const struct ibshift_mixed_side *side, const size_t *length
     return true;
 }
 
+/* Whether the plan copies a root's blocks one by one, wherever they are, for ranks are not in the order of nodes. */
+static bool sorts(const struct ibshift_mixed *mixed)
+{
+    const struct ibshift_nodes *nodes = mixed_plan_of(mixed)->nodes;
+
+    return nodes != NULL && !nodes->is_ordered;
+}
+
 /* Blocks of which several go in one message: those that a rank without a team gives its leader, and a root's. */
 static size_t find_packed(struct ibshift_mixed *mixed)
 {
     enum ibshift_buffer which = mixed_is_alltoall(mixed) ? IBSHIFT_SEND : mixed_all_of(mixed);
     size_t sum = 0;
 
-    if ((mixed_is_alltoall(mixed) ? mixed->leads : !mixed_is_root(mixed)) ||
+    if ((mixed_is_alltoall(mixed) ? mixed->leads : !mixed_is_root(mixed) || sorts(mixed)) ||
         is_dense(&mixed->sides[which], mixed->lengths[which])) {
         return 0;
     }
