@@ -486,6 +486,7 @@ int ibshift_check_plan(const struct ibshift_alg *alg, const struct ibshift_plan 
         return rc;
     }
     rc = check_cells_layout(&state);
+    rc = rc == 0 ? check_pairs_layout(&state) : rc;
     if (rc == 0) {
         check_cells_fill(&state);
         rc = check_order_all(&state);

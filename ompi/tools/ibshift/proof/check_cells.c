@@ -94,10 +94,7 @@ int check_cells_layout(struct check_state *state)
         state->cells_max = layout->cells > state->cells_max ? layout->cells : state->cells_max;
     }
     state->cells = calloc(total + 1, sizeof(*state->cells));
-    if (state->cells == NULL) {
-        return -ENOMEM;
-    }
-    return state->alg->tmp_pairs != NULL ? check_pairs_layout(state, total) : 0;
+    return state->cells == NULL ? -ENOMEM : 0;
 }
 
 void check_cells_fill(struct check_state *state)
@@ -230,8 +227,11 @@ int check_cells_store(struct check_state *state, const struct check_place *place
                           buffer, block, step->peer);
     }
     if (state->pairs != NULL && step->buf == IBSHIFT_TMP) {
-        if (check_pairs_fit(state, place, block, from) != 0) {
-            return -EBADMSG;
+        const struct check_pair *pair = &state->pairs[to - state->cells];
+
+        if (pair->from != from->lo || pair->to != from->block) {
+            return check_fail(state, place, "TMP block %u is for %u to %u but gets %u to %u", block,
+                              pair->from, pair->to, from->lo, from->block);
         }
     } else if (state->check->sizes &&
                size_of_block(state, place->rank, step->buf, block) != size_of_cell(state, from)) {

@@ -68,10 +68,8 @@ int check_cells_layout(struct check_state *state);
 void check_cells_fill(struct check_state *state);
 int check_cells_expect(struct check_state *state);
 
-/* total: cells. */
-int check_pairs_layout(struct check_state *state, size_t total);
-int check_pairs_fit(struct check_state *state, const struct check_place *place, uint32_t block,
-                    const struct check_cell *cell);
+/* After that of cells. */
+int check_pairs_layout(struct check_state *state);
 
 static inline bool check_cells_equal(const struct check_cell *a, const struct check_cell *b)
 {

@@ -1,4 +1,4 @@
-/* What a row of an all-to-all says of whose blocks are in TMP (alg.h), and whether they are. */
+/* What a row of an all-to-all says of whose blocks are in TMP (alg.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +13,14 @@ static void store_pair(void *who, uint32_t from, uint32_t to)
     *(*next)++ = (struct check_pair){from, to};
 }
 
-int check_pairs_layout(struct check_state *state, size_t total)
+int check_pairs_layout(struct check_state *state)
 {
-    state->pairs = calloc(total + 1, sizeof(*state->pairs));
+    const struct check_layout *last = &state->layout[state->plan->ranks - 1];
+
+    if (state->alg->tmp_pairs == NULL) {
+        return 0;
+    }
+    state->pairs = calloc(last->base + last->cells + 1, sizeof(*state->pairs));
     for (uint32_t rank = 0; rank < state->plan->ranks && state->pairs != NULL; rank++) {
         const struct check_layout *layout = &state->layout[rank];
         struct check_pair *first = state->pairs + layout->base + layout->offset[IBSHIFT_TMP];
@@ -30,17 +35,4 @@ int check_pairs_layout(struct check_state *state, size_t total)
         }
     }
     return state->pairs == NULL ? -ENOMEM : 0;
-}
-
-int check_pairs_fit(struct check_state *state, const struct check_place *place, uint32_t block,
-                    const struct check_cell *cell)
-{
-    const struct check_pair *pair =
-        &state->pairs[check_cell(state, place->rank, IBSHIFT_TMP, block) - state->cells];
-
-    return pair->from == cell->lo && pair->to == cell->block
-               ? 0
-               : check_fail(state, place,
-                            "TMP block %u is said to be from rank %u to %u but gets %u to %u's",
-                            block, pair->from, pair->to, cell->lo, cell->block);
 }
