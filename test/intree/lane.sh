@@ -22,8 +22,10 @@ intree_run() { # RANKS PROGRAM [WRAPPER...]: with the component of the Open MPI 
 }
 
 intree_compile() { # PROGRAM
-    local common=(check data colls colls_move colls_vector colls_reduce)
-    (cd "$IBSHIFT_TOP/test/mpi" && "$prefix/bin/mpicc" -O1 -o "$IBSHIFT_OUT/$1" "$1.c" "${common[@]/%/.c}" -lpthread)
+    local common
+    read -r -a common < <(sed -n '/^libibshift_mpi_check_la_SOURCES/,/[^\\]$/p' "$IBSHIFT_TOP/test/mpi/Makefile.am" |
+        grep -o '[a-z_]*\.c' | tr '\n' ' ')
+    (cd "$IBSHIFT_TOP/test/mpi" && "$prefix/bin/mpicc" -O1 -o "$IBSHIFT_OUT/$1" "$1.c" "${common[@]}" -lpthread)
 }
 
 # The programs of test/mpi: silent without a device, and over verbs on the software HCA.
