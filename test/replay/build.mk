@@ -10,7 +10,7 @@ KERNEL := getrlimit clock_gettime getpid kill nanosleep usleep sched_yield open 
 MEMORY := malloc calloc realloc posix_memalign aligned_alloc strdup free
 NETS := ibshift_net_verbs_create ibshift_net_node_create ibshift_engine_progress ibshift_engine_free ibshift_report
 wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
-CFLAGS := -MMD -MP -MT $@ -std=gnu11 -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter -fPIC -D_GNU_SOURCE=1 -I$(COMPONENT) -I$(HCA) -I$(TOP)/ompi/tools/ibshift \
+CFLAGS := -MMD -MP -std=gnu11 -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter -fPIC -D_GNU_SOURCE=1 -I$(COMPONENT) -I$(HCA) -I$(TOP)/ompi/tools/ibshift \
 	-I$(TOP)/test/replay -DPACKAGE_VERSION='"replay"'
 # What the product asks for, and what others do: only the product's memory is looked after, and refused.
 PRODUCT := $(foreach f,readv writev,-Dprocess_vm_$(f)=replay_vm_$(f)) -Dmmap=replay_mmap -Dmunmap=replay_munmap -Dclock_gettime=replay_clock
@@ -33,10 +33,10 @@ TOP := $(abspath $(TOP))
 all: $(OUT)/replay
 $(OUT)/rank/%.o: $(TOP)/%.c $(TOP)/test/replay/build.mk
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(if $(findstring /replay/,$<),$(USER) $(GLUE),$(BRANCHES) $(if $(findstring /softhca/,$<),$(ADAPTER),$(PRODUCT) $(GLUE))) -c -o $@ $<
+	$(CC) $(CFLAGS) -MT $@ $(if $(findstring /replay/,$<),$(USER) $(GLUE),$(BRANCHES) $(if $(findstring /softhca/,$<),$(ADAPTER),$(PRODUCT) $(GLUE))) -c -o $@ $<
 $(OUT)/world/%.o: $(TOP)/%.c $(TOP)/test/replay/build.mk
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -c -o $@ $<
+	$(CC) $(CFLAGS) -MT $@ -c -o $@ $<
 $(OUT)/rank.so: $(call objects,$(rank),rank)
 	$(CC) -shared -Wl,-Bsymbolic $(call wrap,$(KERNEL) $(MEMORY) $(NETS)) -o $@ $^ $(OMPI) -lhwloc -libverbs -lm
 $(OUT)/replay: $(call objects,$(world),world) $(OUT)/rank.so
