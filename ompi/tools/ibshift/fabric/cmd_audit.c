@@ -61,25 +61,19 @@ static int job_begins(void *context, const char *name, double seconds)
     return 0;
 }
 
-static int is_name(const void *name, const void *node)
-{
-    return strcmp(name, ((const struct fabric_node *)node)->name);
-}
-
 static int job_node(void *context, const char *name)
 {
     struct audit *a = context;
-    const struct fabric_node *node =
-        bsearch(name, a->nodes.at, a->nodes.count, sizeof(*node), is_name);
+    uint32_t host = fabric_nodes_host(&a->nodes, name);
 
-    if (node == NULL) {
+    if (host == IBSHIFT_NO_HOST) {
         a->is_unknown = true;
         if (a->stranger[0] == '\0') {
             snprintf(a->stranger, sizeof(a->stranger), "%s", name);
         }
-    } else if (a->seen[node->host] != a->stamp) {
-        a->seen[node->host] = a->stamp;
-        a->hosts[a->now.hosts++] = node->host;
+    } else if (a->seen[host] != a->stamp) {
+        a->seen[host] = a->stamp;
+        a->hosts[a->now.hosts++] = host;
     }
     return 0;
 }

@@ -9,6 +9,8 @@
 
 #include "fabric/cmd.h"
 #include "fabric/graph/random.h"
+#include "fabric/joblist.h"
+#include "fabric/names.h"
 #include "fabric/read/read.h"
 
 /* What the commands that look at a fabric begin and end with. */
@@ -141,6 +143,44 @@ static uint32_t *read_hosts(const struct cli_args *args, struct fabric_job *job,
     return hosts;
 }
 
+/* "nodes:node[001-016]": as a batch system lists them. */
+struct listed {
+    struct fabric_nodes nodes;
+    uint32_t *hosts, count;
+    bool *is_there;
+    struct ibshift_error err;
+};
+
+static int node_listed(void *context, const char *name)
+{
+    struct listed *l = context;
+    uint32_t host = fabric_nodes_host(&l->nodes, name);
+
+    if (host == IBSHIFT_NO_HOST || l->is_there[host]) {
+        return ibshift_fail(
+            &l->err, host == IBSHIFT_NO_HOST ? -ENOENT : -EEXIST, "--hosts: '%.60s' %s", name,
+            host == IBSHIFT_NO_HOST ? "is no host of the fabric" : "is there twice");
+    }
+    l->is_there[host] = true;
+    l->hosts[l->count++] = host;
+    return 0;
+}
+
+static uint32_t *list_hosts(const struct cli_args *args, struct fabric_job *job, const char *list,
+                            uint32_t *count)
+{
+    struct listed l = {.count = 0};
+    const struct fabric_joblist to = {.context = &l, .node = node_listed};
+    uint32_t all = job->fabric->host_count;
+
+    fabric_must(args, fabric_nodes_find(job->fabric, &job->pool, &l.nodes, &l.err), &l.err);
+    l.hosts = pool_new(&job->pool, all, sizeof(*l.hosts));
+    l.is_there = pool_new(&job->pool, all, sizeof(*l.is_there));
+    fabric_must(args, fabric_joblist_nodes(list, &to, &l.err), &l.err);
+    *count = l.count;
+    return l.hosts;
+}
+
 /* The job's hosts in the order of its ranks, several times where a file says so. */
 static uint32_t *choose_hosts(const struct cli_args *args, struct fabric_job *job, uint32_t *count)
 {
@@ -150,6 +190,9 @@ static uint32_t *choose_hosts(const struct cli_args *args, struct fabric_job *jo
     int status = CLI_OK;
     uint32_t *hosts;
 
+    if (job->hosts != NULL && strncmp(job->hosts, "nodes:", 6) == 0) {
+        return list_hosts(args, job, job->hosts + 6, count);
+    }
     if (job->hosts != NULL) {
         is_random = fabric_job_numbers(args, job->hosts, "random", 2, numbers, &status);
         is_runs = fabric_job_numbers(args, job->hosts, "fragments", 3, numbers, &status);
@@ -174,10 +217,11 @@ static uint32_t *choose_hosts(const struct cli_args *args, struct fabric_job *jo
     return hosts;
 }
 
-static void place_ranks(const struct cli_args *args, struct fabric_job *job)
+static void place_ranks(const struct cli_args *args, struct fabric_job *job, const uint32_t *hosts,
+                        uint32_t count)
 {
     struct ibshift_error err;
-    uint32_t count, ranks, *host_of, *hosts = choose_hosts(args, job, &count);
+    uint32_t ranks, *host_of;
 
     if ((uint64_t)count * job->per_host > RANKS_MAX) {
         exit(cli_error(args->command, "%u hosts with %u ranks each: at most %d ranks", count,
@@ -193,8 +237,21 @@ static void place_ranks(const struct cli_args *args, struct fabric_job *job)
     fabric_must(args, ibshift_placement_routes(job->placement, true, &err), &err);
 }
 
+void fabric_job_beside(const struct cli_args *args, struct fabric_job *job,
+                       const struct fabric_job *first, const uint32_t *hosts, uint32_t count)
+{
+    job->is_beside = true;
+    job->fabric = first->fabric;
+    job->order = first->order;
+    job->order_count = first->order_count;
+    job->per_host = job->ranks_per_host > 0 ? job->ranks_per_host : 1;
+    hosts = hosts != NULL ? hosts : choose_hosts(args, job, &count);
+    place_ranks(args, job, hosts, count);
+}
+
 void fabric_job_open(const struct cli_args *args, struct fabric_job *job)
 {
+    uint32_t count, *hosts;
     struct ibshift_error err;
 
     job->per_host = job->ranks_per_host > 0 ? job->ranks_per_host : 1;
@@ -202,15 +259,18 @@ void fabric_job_open(const struct cli_args *args, struct fabric_job *job)
     fabric_must_have_tables(args, job->fabric);
     fabric_must(args, ibshift_placement_order(job->fabric, &job->order, &job->order_count, &err),
                 &err);
-    place_ranks(args, job);
+    hosts = choose_hosts(args, job, &count);
+    place_ranks(args, job, hosts, count);
 }
 
 void fabric_job_close(struct fabric_job *job)
 {
     ibshift_placement_close(job->placement);
-    free(job->order);
     ibshift_nodes_free(&job->nodes);
-    ibshift_fabric_free(job->fabric);
+    if (!job->is_beside) {
+        free(job->order);
+        ibshift_fabric_free(job->fabric);
+    }
     pool_free(&job->pool);
 }
 

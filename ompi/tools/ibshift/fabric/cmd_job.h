@@ -20,6 +20,7 @@ struct fabric_job {
     struct ibshift_nodes nodes; /* of a plan's ranks; nodes 0: there is none */
     uint32_t leaders;           /* of a plan by node; 0: not given */
     uint32_t segments;          /* of a plan's vector; 0: not given */
+    bool is_beside;             /* fabric and order are another job's */
 };
 
 /* The rows of all commands that look at a job. */
@@ -28,7 +29,7 @@ struct fabric_job {
      0,                                                                                            \
      CLI_TEXT,                                                                                     \
      "HOSTS",                                                                                      \
-     "FILE, random:K:SEED or fragments:K:LENGTH:SEED (default: all)",                              \
+     "FILE, nodes:LIST, random:K:SEED or fragments:K:LENGTH:SEED (default: all)",                  \
      .where = &(job).hosts},                                                                       \
     {                                                                                              \
         "--ranks-per-host", 0, CLI_WHOLE, "N",                                                     \
@@ -55,6 +56,10 @@ struct fabric_job {
 
 /* Loads the fabric and places the ranks. This and what follows ends the command where something is wrong. */
 void fabric_job_open(const struct cli_args *args, struct fabric_job *job);
+/* Another job on the fabric of the first one, which outlives it: on these hosts, or where hosts is NULL on
+ * those that its own options say. */
+void fabric_job_beside(const struct cli_args *args, struct fabric_job *job,
+                       const struct fabric_job *first, const uint32_t *hosts, uint32_t count);
 void fabric_job_close(struct fabric_job *job);
 
 /* "64 ranks on 16 hosts", with which what is printed for people begins. */

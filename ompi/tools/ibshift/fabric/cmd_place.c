@@ -39,28 +39,22 @@ static int job_begins(void *context, const char *name, double seconds)
     return 0;
 }
 
-static int is_name(const void *name, const void *node)
-{
-    return strcmp(name, ((const struct fabric_node *)node)->name);
-}
-
 static int node_comes(void *context, const char *name)
 {
     struct place *p = context;
-    const struct fabric_node *node =
-        bsearch(name, p->nodes.at, p->nodes.count, sizeof(*node), is_name);
+    uint32_t host = fabric_nodes_host(&p->nodes, name);
 
-    if (node == NULL) {
+    if (host == IBSHIFT_NO_HOST) {
         return ibshift_fail(&p->err, -ENOENT, "%.100s: '%.60s' is no host of the fabric", p->file,
                             name);
     }
-    if (p->marks[node->host] != 0) {
-        return p->marks[node->host] == p->mark
+    if (p->marks[host] != 0) {
+        return p->marks[host] == p->mark
                    ? ibshift_fail(&p->err, -EEXIST, "%.100s: '%.60s' is there twice", p->file, name)
                    : ibshift_fail(&p->err, -EEXIST, "%.100s: '%.60s' is free, and job %s has it",
                                   p->file, name, p->job);
     }
-    p->marks[node->host] = p->mark;
+    p->marks[host] = p->mark;
     return 0;
 }
 

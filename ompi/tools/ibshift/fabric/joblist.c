@@ -93,6 +93,21 @@ static int read_nodes(struct reader *r, const char *list)
     return rc;
 }
 
+int fabric_joblist_nodes(const char *list, const struct fabric_joblist *to,
+                         struct ibshift_error *err)
+{
+    struct reader r = {.to = to};
+    int rc = read_nodes(&r, list);
+
+    rc = rc == 0 && r.nodes == 0 ? -EINVAL : rc;
+    return r.rc != 0 || rc == 0 ? rc
+                                : ibshift_fail(err, rc,
+                                               rc == -E2BIG ? "'%.60s': more than 100000 nodes"
+                                                            : "'%.60s': wants nodes, as "
+                                                              "node[001-016],login1",
+                                               list);
+}
+
 /* "ID|SECONDS|NODES", "ID|NODES" or "NODES". */
 static int read_line(struct reader *r, char *line, unsigned number)
 {

@@ -23,4 +23,9 @@ struct fabric_joblist {
 int fabric_joblist_read(FILE *file, const char *name, const struct fabric_joblist *to,
                         struct ibshift_error *err);
 
+/* The nodes of one list, as node[001-016],login1: node() for each. 0; -EINVAL or -E2BIG with the reason;
+ * or what node() says. */
+int fabric_joblist_nodes(const char *list, const struct fabric_joblist *to,
+                         struct ibshift_error *err);
+
 #endif

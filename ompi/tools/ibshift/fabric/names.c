@@ -138,3 +138,15 @@ int fabric_nodes_find(const struct ibshift_fabric *f, struct pool *pool, struct 
                                     "no adapter has the name of a node: ibnetdiscover shows their "
                                     "descriptions");
 }
+
+static int is_name(const void *name, const void *node)
+{
+    return strcmp(name, ((const struct fabric_node *)node)->name);
+}
+
+uint32_t fabric_nodes_host(const struct fabric_nodes *nodes, const char *name)
+{
+    const struct fabric_node *node = bsearch(name, nodes->at, nodes->count, sizeof(*node), is_name);
+
+    return node != NULL ? node->host : IBSHIFT_NO_HOST;
+}

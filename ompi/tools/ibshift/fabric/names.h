@@ -45,4 +45,7 @@ struct fabric_nodes {
 int fabric_nodes_find(const struct ibshift_fabric *f, struct pool *pool, struct fabric_nodes *nodes,
                       struct ibshift_error *err);
 
+/* Its host, or IBSHIFT_NO_HOST. */
+uint32_t fabric_nodes_host(const struct fabric_nodes *nodes, const char *name);
+
 #endif
