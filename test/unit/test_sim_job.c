@@ -17,7 +17,8 @@ struct bench {
     struct ibshift_plan plan;
     struct ibshift_pace pace;
     struct sim_job_params params;
-    struct sim_job job;
+    struct sim_run_params world;
+    struct sim_run run;
 };
 
 static void set_up(struct bench *b, const char *fabric, uint32_t ranks, const char *alg)
@@ -30,22 +31,22 @@ static void set_up(struct bench *b, const char *fabric, uint32_t ranks, const ch
         b->host_of[r] = r;
     }
     b->plan = (struct ibshift_plan){.ranks = ranks, .radix = 1, .segments = 1};
-    b->params = (struct sim_job_params){.graph = b->graph,
-                                        .host_of = b->host_of,
+    b->params = (struct sim_job_params){.host_of = b->host_of,
                                         .ranks = ranks,
                                         .alg = ibshift_alg_find(IBSHIFT_ALLTOALL, alg),
                                         .plan = &b->plan,
                                         .bytes = 20 * MTU,
                                         .window = 1,
-                                        .verify = true,
-                                        .fabric = {.mtu = MTU,
-                                                   .buffer = 50000,
-                                                   .lanes = 1,
-                                                   .reads = 3,
-                                                   .flight = FLIGHT,
-                                                   .routing = ROUTING,
-                                                   .rate = 32000},
-                                        .net = {.max_eager = SIZE_MAX, .copy_rate = 80000}};
+                                        .verify = true};
+    b->world = (struct sim_run_params){.graph = b->graph,
+                                       .fabric = {.mtu = MTU,
+                                                  .buffer = 50000,
+                                                  .lanes = 1,
+                                                  .reads = 3,
+                                                  .flight = FLIGHT,
+                                                  .routing = ROUTING,
+                                                  .rate = 32000},
+                                       .net = {.max_eager = SIZE_MAX, .copy_rate = 80000}};
     assert_non_null(b->params.alg);
 }
 
@@ -53,13 +54,13 @@ static void run(struct bench *b)
 {
     struct ibshift_error err;
 
-    assert_int_equal(sim_job_open(&b->job, &b->params, &err), 0);
-    sim_job_run(&b->job);
+    assert_int_equal(sim_run_open(&b->run, &b->world, &b->params, 1, &err), 0);
+    sim_run_go(&b->run);
 }
 
 static void tear_down(struct bench *b)
 {
-    sim_job_close(&b->job);
+    sim_run_close(&b->run);
     ibshift_fabric_free(b->graph);
 }
 
@@ -72,9 +73,9 @@ static void eager_shift(void **state)
 
     set_up(&b, "kary:4,1", 4, "shift");
     run(&b);
-    assert_int_equal(b.job.status, 0);
-    assert_int_equal(b.job.time, 3 * STAGE);
-    assert_int_equal(b.job.net->known, 0);
+    assert_int_equal(b.run.status, 0);
+    assert_int_equal(b.run.job[0].time, 3 * STAGE);
+    assert_int_equal(b.run.net->known, 0);
     tear_down(&b);
 }
 
@@ -86,11 +87,11 @@ static void granted_shift(void **state)
     struct bench b;
 
     set_up(&b, "kary:4,1", 4, "shift");
-    b.params.net.max_eager = 1000;
-    b.params.net.control = back + 50000;
+    b.world.net.max_eager = 1000;
+    b.world.net.control = back + 50000;
     run(&b);
-    assert_int_equal(b.job.status, 0);
-    assert_int_equal(b.job.time, b.params.net.control + STAGE + 2 * (STAGE + 50000));
+    assert_int_equal(b.run.status, 0);
+    assert_int_equal(b.run.job[0].time, b.world.net.control + STAGE + 2 * (STAGE + 50000));
     tear_down(&b);
 }
 
@@ -103,11 +104,11 @@ static void copies_share_memory(void **state)
     for (uint32_t memory = 0; memory <= 80000; memory += 80000) {
         set_up(&b, "kary:4,1", 2, "shift");
         b.host_of[1] = 0;
-        b.params.net.memory_rate = memory;
-        b.params.net.copy_flight = 5000;
+        b.world.net.memory_rate = memory;
+        b.world.net.copy_flight = 5000;
         run(&b);
-        assert_int_equal(b.job.status, 0);
-        assert_int_equal(b.job.time, (memory > 0 ? 2 * copy : copy) + 5000);
+        assert_int_equal(b.run.status, 0);
+        assert_int_equal(b.run.job[0].time, (memory > 0 ? 2 * copy : copy) + 5000);
         tear_down(&b);
     }
 }
@@ -124,8 +125,8 @@ static void a_rank_copies_one_at_a_time(void **state)
         b.host_of[r] = 0;
     }
     run(&b);
-    assert_int_equal(b.job.status, 0);
-    assert_int_equal(b.job.time, 3 * copy);
+    assert_int_equal(b.run.status, 0);
+    assert_int_equal(b.run.job[0].time, 3 * copy);
     tear_down(&b);
 }
 
@@ -134,11 +135,11 @@ static void overheads(void **state)
     struct bench b;
 
     set_up(&b, "kary:4,1", 2, "shift");
-    b.params.net.overhead = 10000;
+    b.world.net.overhead = 10000;
     run(&b);
     /* a post before the message leaves; at the end the acknowledgement's, when receive and its end
      * are long over */
-    assert_int_equal(b.job.time, 10000 + STAGE + 10000);
+    assert_int_equal(b.run.job[0].time, 10000 + STAGE + 10000);
     tear_down(&b);
 }
 
@@ -149,8 +150,8 @@ static void bound_is_the_busiest_cable(void **state)
 
     set_up(&b, "kary:4,2", 16, "shift");
     run(&b);
-    assert_int_equal(b.job.status, 0);
-    assert_int_equal(sim_job_bound(&b.job, &link), 15 * 20 * PACKET);
+    assert_int_equal(b.run.status, 0);
+    assert_int_equal(sim_run_bound(&b.run, &link), 15 * 20 * PACKET);
     tear_down(&b);
 }
 
@@ -165,14 +166,14 @@ static void background(void **state)
         struct bench b;
 
         set_up(&b, "kary:4,2/minhop", 8, "shift");
-        b.params.background =
+        b.world.background =
             (struct sim_traffic_options){.load = i, .bytes = 20 * MTU, .end = SIM_NEVER, .seed = 1};
-        b.params.others = others;
-        b.params.other_count = 8;
+        b.world.others = others;
+        b.world.other_count = 8;
         run(&b);
-        assert_int_equal(b.job.status, 0);
-        assert_int_equal(sim_job_bound(&b.job, &link), 7 * 20 * PACKET);
-        time[i] = b.job.time;
+        assert_int_equal(b.run.status, 0);
+        assert_int_equal(sim_run_bound(&b.run, &link), 7 * 20 * PACKET);
+        time[i] = b.run.job[0].time;
         tear_down(&b);
     }
     assert_true(time[1] >= time[0]);
@@ -190,20 +191,20 @@ static void clocks_are_compared(void **state)
 
         set_up(&b, "kary:4,2", 16, "shift");
         b.params.bytes = 100 * MTU;
-        b.params.net.max_eager = 500;
-        b.params.net.jitter = PACKET;
-        b.params.net.control = PACKET;
-        b.params.net.clock_offset = 1000000;
-        b.params.net.clock_drift = 5e-5;
-        b.params.net.seed = 3;
+        b.world.net.max_eager = 500;
+        b.world.net.jitter = PACKET;
+        b.world.net.control = PACKET;
+        b.world.net.clock_offset = 1000000;
+        b.world.net.clock_drift = 5e-5;
+        b.world.net.seed = 3;
         ibshift_pace_default(&b.pace, IBSHIFT_PACE_CLK);
         b.pace.unit = 25000;
         b.pace.delay = 250;
         b.pace.sync = (uint64_t)compared;
         b.params.pace = &b.pace;
         run(&b);
-        assert_int_equal(b.job.status, 0);
-        pacing = sim_job_pacing(&b.job);
+        assert_int_equal(b.run.status, 0);
+        pacing = sim_job_pacing(&b.run.job[0]);
         assert_int_equal(pacing.jumps, 0);
         assert_int_equal(pacing.left, 0);
         if (compared) {
@@ -212,19 +213,65 @@ static void clocks_are_compared(void **state)
                           (unsigned long long)pacing.clock_told);
             assert_in_range(pacing.clock_error, 0, pacing.clock_told + 100);
         }
-        time[compared] = b.job.time;
+        time[compared] = b.run.job[0].time;
         tear_down(&b);
     }
     assert_true(time[1] < time[0] + time[0] / 5 + 400 * PACKET);
 }
 
+/* Two jobs of two hosts each, at these places of the fabric; the second begins later. */
+static void run_pair(struct bench *b, const char *fabric, const uint32_t (*hosts)[2],
+                     uint64_t start, uint32_t calls, uint64_t *times)
+{
+    struct sim_job_params jobs[2];
+    struct ibshift_error err;
+
+    set_up(b, fabric, 2, "shift");
+    for (int j = 0; j < 2; j++) {
+        jobs[j] = b->params;
+        jobs[j].host_of = hosts[j];
+    }
+    jobs[1].start = start;
+    jobs[1].calls = calls;
+    assert_int_equal(sim_run_open(&b->run, &b->world, jobs, 2, &err), 0);
+    sim_run_go(&b->run);
+    assert_int_equal(b->run.status, 0);
+    times[0] = b->run.job[0].time;
+    times[1] = b->run.job[1].time;
+    tear_down(b);
+}
+
+/* On cables of their own they take what they take alone, each from its own start on; over one
+ * cable they share it, however late the second begins: the first goes on until it has ended. */
+static void jobs_beside_each_other(void **state)
+{
+    static const uint32_t apart[][2] = {{0, 1}, {2, 3}}, across[][2] = {{0, 2}, {1, 3}};
+    const uint64_t far = STAGE + 4 * (FLIGHT + ROUTING) + 2 * (FLIGHT + ROUTING);
+    struct bench b;
+    uint64_t times[2];
+
+    run_pair(&b, "kary:2,2", apart, 12345, 3, times);
+    assert_int_equal(times[0], STAGE);
+    assert_int_equal(times[1], 3 * STAGE);
+    for (uint64_t start = 0; start < 20 * STAGE; start += 7 * STAGE) {
+        run_pair(&b, "pgft:2;2,2;1,1;1,1", across, start, 1, times);
+        assert_in_range(times[0], far - 20 * PACKET, 2 * far);
+        assert_in_range(times[1], far + 10 * PACKET, 2 * far);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(eager_shift),         cmocka_unit_test(granted_shift),
-        cmocka_unit_test(overheads),           cmocka_unit_test(bound_is_the_busiest_cable),
-        cmocka_unit_test(clocks_are_compared), cmocka_unit_test(background),
-        cmocka_unit_test(copies_share_memory), cmocka_unit_test(a_rank_copies_one_at_a_time),
+        cmocka_unit_test(eager_shift),
+        cmocka_unit_test(granted_shift),
+        cmocka_unit_test(overheads),
+        cmocka_unit_test(bound_is_the_busiest_cable),
+        cmocka_unit_test(clocks_are_compared),
+        cmocka_unit_test(background),
+        cmocka_unit_test(copies_share_memory),
+        cmocka_unit_test(a_rank_copies_one_at_a_time),
+        cmocka_unit_test(jobs_beside_each_other),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,10 @@
 #include "sim/job.h"
 #include "sim/traffic.h"
 
-enum { SIM_WINDOW = 32 }; /* of coll_ibshift_expert, if not set */
+enum {
+    SIM_WINDOW = 32, /* of coll_ibshift_expert, if not set */
+    SIM_JOBS_MAX = 10000,
+};
 
 struct sim_command {
     /* ---- as given ---- */
@@ -23,9 +26,13 @@ struct sim_command {
     double rare, rare_length;                     /* share of messages, times of a message */
     uint32_t flight, routing, overhead, lag, gap; /* ns */
     uint32_t window;                              /* 0: as a job has it */
+    const char *jobs_text;                        /* as given, or NULL */
+    const char *jobs_file;                        /* NULL: there is none, and jobs are dealt */
     uint32_t jobs, job_hosts;
     double fragment, fragment_deviation; /* hosts */
     double warm, span;                   /* us */
+    double start;                        /* us */
+    uint32_t calls;
     double background_load, background_bytes;
 
     /* ---- as chosen ---- */
@@ -44,7 +51,9 @@ struct sim_command {
     struct ibshift_pace paced;
     char pace_text[32];
     uint64_t unit; /* ps: a message alone, on the fastest host's cable */
-    struct sim_job run;
+    struct sim_job_params task;
+    struct sim_run_params world;
+    struct sim_run run;
     uint64_t ideal;   /* ps */
     uint32_t busiest; /* link that sets it */
 };
@@ -55,6 +64,16 @@ extern const char *const sim_arbiter_names[], *const sim_chooser_names[],
 
 /* Options of all ways to simulate; argc and argv as in main(). CLI_OK with args.helped, or not. */
 int sim_options_parse(struct sim_command *c, int argc, char **argv);
+
+/* Likewise a line of the same options, of those that a job has, for one of several jobs; what it does not say is
+ * as in the command itself. The line must stay, and its words become strings. */
+int sim_options_line(struct sim_command *c, const char *name, char *line);
+
+/* The hosts of `--jobs N`, job after job: *hosts, the caller's to free in every case. CLI_OK or CLI_USAGE. */
+int sim_deal(struct sim_command *c, uint32_t **hosts, uint32_t *count);
+
+/* `--jobs` without `--traffic`: the whole of it. */
+int sim_crowd(struct sim_command *c);
 
 /* `--sizes`, once the ranks are placed: sets unequal, and size to the largest. CLI_OK or
  * CLI_USAGE. */
@@ -67,6 +86,19 @@ int sim_lanes_take(struct sim_command *c);
 int sim_peer_check(const struct sim_command *c);
 /* Sets what runs, on which hosts, and its title; CLI_OK or CLI_USAGE. */
 int sim_choose(struct sim_command *c);
+void sim_choice_free(struct sim_command *c);
+
+/* Sets unit, task and world, but for the background; CLI_OK or CLI_USAGE. */
+int sim_prepare(struct sim_command *c);
+/* `--background`: the hosts that are not the job's; CLI_OK or CLI_USAGE. */
+int sim_background_take(struct sim_command *c);
+const char *sim_word_of(int status);
+/* Why the run did not end as it should, if it did not: a line on stderr, and its circle. */
+void sim_failure_print(const struct sim_command *c);
+
+/* The bar on a terminal. */
+void sim_progress_show(void *context, double share);
+void sim_progress_clear(const struct sim_command *c);
 
 /* Sets ideal and busiest, after the run; CLI_OK or CLI_USAGE. */
 int sim_ideal_find(struct sim_command *c);

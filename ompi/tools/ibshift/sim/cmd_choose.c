@@ -1,6 +1,7 @@
 /* What the ranks run and in which order: an all-to-all, a plan, or what another library does. */
 #include "sim/cmd.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "choose/choose.h"
@@ -317,4 +318,12 @@ int sim_choose(struct sim_command *c)
         choose_plan(c);
     }
     return CLI_OK;
+}
+
+void sim_choice_free(struct sim_command *c)
+{
+    ibshift_order_free(&c->shift);
+    ibshift_arrangement_free(&c->found);
+    free(c->host_of);
+    sim_sizes_free(c->unequal);
 }

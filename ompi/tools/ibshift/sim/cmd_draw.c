@@ -90,15 +90,15 @@ static void draw_row(const struct picture *p, const struct row *row)
     uint32_t count = 0, bins = f->options.bins;
     char name[200];
 
-    for (; count < BINS_MAX && count * f->bin_width < p->c->run.time; count++) {
+    for (; count < BINS_MAX && count * f->bin_width < p->c->run.job[0].time; count++) {
         double busy = count < bins ? (double)f->bins[(size_t)row->link * bins + count] : 0;
-        double rest = (double)(p->c->run.time - count * f->bin_width);
+        double rest = (double)(p->c->run.job[0].time - count * f->bin_width);
 
         cells[count] = color_of(busy / fmin((double)f->bin_width, rest));
     }
     ibshift_link_name(p->c->job.fabric, row->link, name, sizeof(name));
     svg_cells(p->out, (struct svg_point){LEFT, p->y},
-              (struct svg_point){(x_of(p, (double)p->c->run.time) - LEFT) / count,
+              (struct svg_point){(x_of(p, (double)p->c->run.job[0].time) - LEFT) / count,
                                  p->pitch - (p->pitch > 4 ? 1 : 0)},
               cells, (int)count, name);
 }
@@ -133,7 +133,7 @@ static void draw_group(struct picture *p, const struct row *rows, uint32_t count
     group_name(rows, name, sizeof(name));
     svg_text(p->out, (struct svg_point){LEFT - 10, top + height / 2 - 3}, 12, SVG_END, "%s", name);
     svg_text(p->out, (struct svg_point){LEFT - 10, top + height / 2 + 12}, 11, SVG_END,
-             "%.0f %% used", 100 * busy / count / (double)p->c->run.time);
+             "%.0f %% used", 100 * busy / count / (double)p->c->run.job[0].time);
     svg_frame(p->out, LEFT, top, WIDTH, height, SVG_GREY);
     p->y += GAP;
 }
@@ -161,7 +161,7 @@ static void mark(const struct picture *p, uint64_t time, const char *what, enum 
 
 static void draw_axis(const struct picture *p)
 {
-    uint64_t ideal = p->c->ideal, time = p->c->run.time;
+    uint64_t ideal = p->c->ideal, time = p->c->run.job[0].time;
     double end = (double)p->end / 1e6, power = pow(10, floor(log10(end)));
     double step = end / power < 2 ? power / 5 : end / power < 5 ? power / 2 : power;
 
@@ -206,7 +206,7 @@ static void draw(struct picture *p)
     svg_begin(p->out, LEFT + WIDTH + 60, TOP + rows * p->pitch + p->groups * GAP + 42,
               "Use of links over time (modelled)");
     svg_bold(p->out, (struct svg_point){20, 26}, 17, SVG_START, "%s: %.3f of the bound", c->title,
-             (double)c->run.time / (double)c->ideal);
+             (double)c->run.job[0].time / (double)c->ideal);
     svg_text(p->out, (struct svg_point){20, 46}, 12, SVG_START,
              "Use of links over time (modelled); %u ranks, messages of %.0f bytes, pace %s; a row "
              "is a link, %u of %u are drawn",
@@ -222,7 +222,7 @@ static int open_picture(struct picture *p, const struct sim_command *c)
     struct ibshift_error err;
     double until = c->until * 1e6;
 
-    *p = (struct picture){.c = c, .end = c->run.time};
+    *p = (struct picture){.c = c, .end = c->run.job[0].time};
     p->end = until > (double)p->end ? (uint64_t)until : p->end;
     if (ibshift_shape_find(c->job.fabric, &p->shape, &err) != 0) {
         return fabric_args_fail(&c->args, &err);

@@ -11,7 +11,7 @@ struct cut {
 
 static void keep_longest(struct sim_command *c, const struct cut *cut)
 {
-    uint64_t time = cut->messages > 0 ? (uint64_t)(cut->messages / cut->rate) : 0;
+    uint64_t time = cut->messages > 0 ? (uint64_t)(c->calls * cut->messages / cut->rate) : 0;
 
     if (time > c->ideal) {
         c->ideal = time;
@@ -70,7 +70,7 @@ int sim_ideal_find(struct sim_command *c)
     double bound;
     uint32_t link;
 
-    c->ideal = sim_job_bound(&c->run, &c->busiest);
+    c->ideal = sim_run_bound(&c->run, &c->busiest);
     if (c->plan != NULL || c->unequal != NULL) {
         return CLI_OK;
     }
@@ -81,6 +81,6 @@ int sim_ideal_find(struct sim_command *c)
     if (ibshift_alltoall_bound(p->paths, p->ranks, p->member_of, &bound, &link) != 0) {
         return cli_error(c->args.command, "no memory");
     }
-    c->ideal = (uint64_t)(bound * (double)c->unit);
+    c->ideal = (uint64_t)(bound * (double)c->unit * c->calls);
     return CLI_OK;
 }

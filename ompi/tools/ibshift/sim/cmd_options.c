@@ -11,6 +11,7 @@ enum {
     EAGER = 16384,       /* as the component does */
     OTHERS_EAGER = 8192, /* UCX and openib send about so many without asking */
     RATIO_MAX = 1000000,
+    WORDS_MAX = 64, /* of a line of --jobs */
 };
 
 const char *const sim_arbiter_names[] = {"rr", "islip", "fifo", NULL};
@@ -26,6 +27,7 @@ static struct sim_command given = {
     .net = {.copy_rate = 80000, .memory_rate = 400000, .copy_flight = 120000},
     .flight = 25,
     .routing = 100,
+    .calls = 1,
     .jobs = 1,
     .fragment = 36,
     .fragment_deviation = 10,
@@ -33,8 +35,8 @@ static struct sim_command given = {
     .span = 200};
 static const char *rare, *clocks, *fragments, *background, *burst;
 
-static const struct cli_option options[] = {
-    /* Which job, what it does, how it is told. */
+/* Which job, what it does, how it is told: what each line of --jobs FILE may say. */
+static const struct cli_option job_options[] = {
     FABRIC_JOB_OPTIONS(given.job),
     FABRIC_JOB_ORDER_OPTION(given.order),
     {"--schedule", 0, CLI_FLAG, NULL,
@@ -51,24 +53,38 @@ static const struct cli_option options[] = {
     {"--pace", 0, CLI_TEXT, "PACE",
      "none, auto, window:W[/BYTES] or clk (default: auto, as in a job; with --window: none)",
      .where = &given.pace},
-    {"--rare", 0, CLI_TEXT, "SHARE:U",
-     "before this share of messages the host pauses for the time of U messages", .where = &rare},
     {"--sizes", 0, CLI_TEXT, "SIZES", "spread:RATIO:SEED, builder:RATIO:SEED or a FILE",
      .where = &given.sizes},
-    {"--burst", 0, CLI_TEXT, "N",
-     "packets, or bytes as in 16KiB, of one message that a host sends in its turn (default: 1)",
-     .where = &burst},
     {"--known-burst", 0, CLI_FLAG, NULL, "--pace auto knows the burst, as from coll_ibshift_burst",
      .where = &given.knows_burst},
     {"--unattended", 0, CLI_FLAG, NULL,
      "--pace auto chooses as for a nonblocking call: completions are not polled all the time",
      .where = &given.unattended},
+    {"--calls", 0, CLI_WHOLE, "N", "that each rank makes, one after the other (default: 1)",
+     .where = &given.calls, .low = 1, .high = 1e6},
+    {"--verify", 0, CLI_FLAG, NULL, "move the bytes and check them (small jobs)",
+     .where = &given.verify},
+    {"--packets", 0, CLI_WHOLE_REAL, "N", "full packets of each message (default: 64)",
+     .where = &given.packets, .low = 1, .high = 1e6},
+    {"--size", 0, CLI_WHOLE_REAL, "BYTES", "bytes of each message, in place of --packets",
+     .where = &given.size, .low = 1, .high = 1e9},
+    {"--window", 0, CLI_WHOLE, "W", "sends and receives in flight (default: 32, as in a job)",
+     .where = &given.window, .low = 1, .high = 256},
+    {"--start", 0, CLI_REAL, "US", "when its ranks begin (default: 0)", .where = &given.start,
+     .low = 0, .high = 1e9},
+};
+
+/* The hosts, the fabric, and what is told of them. */
+static const struct cli_option other_options[] = {
+    {"--rare", 0, CLI_TEXT, "SHARE:U",
+     "before this share of messages the host pauses for the time of U messages", .where = &rare},
+    {"--burst", 0, CLI_TEXT, "N",
+     "packets, or bytes as in 16KiB, of one message that a host sends in its turn (default: 1)",
+     .where = &burst},
     {"--clock", 0, CLI_TEXT, "NS:PPM",
      "the hosts' clocks differ by up to NS and run fast or slow by up to PPM", .where = &clocks},
     {"--compare-clocks", 0, CLI_FLAG, NULL,
      "ranks do not know the clocks' differences and measure them first", .where = &given.compare},
-    {"--verify", 0, CLI_FLAG, NULL, "move the bytes and check them (small jobs)",
-     .where = &given.verify},
     {"--background", 0, CLI_TEXT, "LOAD:BYTES",
      "all other hosts send messages at random, at this load", .where = &background},
     {"--svg", 0, CLI_OUTPUT, "FILE", "draw the links' use over time; the curve of --traffic",
@@ -111,14 +127,8 @@ static const struct cli_option options[] = {
      "SL-to-VL tables of the switches, opensm-sl2vl.dump (default: SL N uses VL N)",
      .where = &given.sl2vl},
     /* Numbers of the messages, the hosts and the fabric. */
-    {"--packets", 0, CLI_WHOLE_REAL, "N", "full packets of each message (default: 64)",
-     .where = &given.packets, .low = 1, .high = 1e6},
-    {"--size", 0, CLI_WHOLE_REAL, "BYTES", "bytes of each message, in place of --packets",
-     .where = &given.size, .low = 1, .high = 1e9},
     {"--seed", 0, CLI_WHOLE_REAL, "S", "seed of everything random (default: 1)",
      .where = &given.seed, .low = 0, .high = 9e15},
-    {"--window", 0, CLI_WHOLE, "W", "sends and receives in flight (default: 32, as in a job)",
-     .where = &given.window, .low = 1, .high = 256},
     {"--eager", 0, CLI_WHOLE_REAL, "BYTES",
      "messages up to this size wait for no grant (default: 16384; --as: 8192)",
      .where = &given.eager, .low = 256, .high = 1e12},
@@ -153,19 +163,20 @@ static const struct cli_option options[] = {
     {"--load", 0, CLI_TEXT, "L,L...", "--traffic: shares of the hosts' cables",
      .where = &given.load},
     {"--fragments", 0, CLI_TEXT, "MEAN:DEV",
-     "--traffic: runs of hosts that jobs are on (default: 36:10)", .where = &fragments},
+     "--jobs N: runs of hosts that jobs are on (default: 36:10)", .where = &fragments},
     {"--steady", 0, CLI_FLAG, NULL, "--traffic: hosts send all the time, from time 0 on",
      .where = &given.is_steady},
-    {"--jobs", 0, CLI_WHOLE, "N", "--traffic: jobs that share the hosts (default: 1)",
-     .where = &given.jobs, .low = 1, .high = 1e6},
+    {"--jobs", 0, CLI_TEXT, "JOBS",
+     "several at once, each beside its own run alone: N of them, or a FILE of lines like --hosts "
+     "HOSTS --plan NAME",
+     .where = &given.jobs_text},
     {"--job-hosts", 0, CLI_WHOLE, "N",
-     "--traffic: hosts of each job (default: all hosts, dealt out)", .where = &given.job_hosts,
+     "--jobs N: hosts of each job (default: all hosts, dealt out)", .where = &given.job_hosts,
      .low = 2, .high = 1e6},
     {"--warm", 0, CLI_REAL, "US", "--traffic: time before anything counts (default: 100)",
      .where = &given.warm, .low = 0, .high = 1e9},
     {"--span", 0, CLI_REAL, "US", "--traffic: time that counts (default: 200)",
      .where = &given.span, .low = 1, .high = 1e9},
-    {.name = NULL},
 };
 
 /* "8", "16KiB" or "2048B"; has_unit: it is a number of bytes. */
@@ -292,17 +303,35 @@ static int take_size(struct sim_command *c)
     return CLI_OK;
 }
 
-int sim_options_parse(struct sim_command *c, int argc, char **argv)
+/* "12" or a file. */
+static int take_jobs(struct sim_command *c)
 {
-    struct cli_args args = {
-        .command = "sim", .usage = "FABRIC [LFTS]", .options = options, .least = 1, .most = 2};
-    int status = cli_parse(&args, argc, argv);
+    long count;
+
+    if (c->jobs_text == NULL) {
+        return c->job_hosts > 0 || fragments != NULL
+                   ? cli_error(c->args.command, "--fragments and --job-hosts go with --jobs N")
+                   : CLI_OK;
+    }
+    if (c->jobs_text[strspn(c->jobs_text, "0123456789")] != '\0') {
+        c->jobs_file = c->jobs_text;
+        return CLI_OK;
+    }
+    if (cli_parse_long(c->jobs_text, 1, SIM_JOBS_MAX, &count) != 0) {
+        return cli_error(c->args.command, "--jobs %.40s: wants 1 to %d, or a file", c->jobs_text,
+                         SIM_JOBS_MAX);
+    }
+    c->jobs = (uint32_t)count;
+    return CLI_OK;
+}
+
+/* What follows from the options that were read into `given`. */
+static int finish(struct sim_command *c, const struct cli_args *args)
+{
+    int status;
 
     *c = given;
-    c->args = args;
-    if (status != CLI_OK || c->args.helped) {
-        return status;
-    }
+    c->args = *args;
     c->fabric.flight = c->flight * 1000ull;
     c->fabric.routing = c->routing * 1000ull;
     c->fabric.lag = c->lag * 1000ull;
@@ -314,6 +343,63 @@ int sim_options_parse(struct sim_command *c, int argc, char **argv)
     status = status == CLI_OK ? take_burst(c) : status;
     status = status == CLI_OK ? take_adaptive(c) : status;
     return status == CLI_OK ? take_pairs(c) : status;
+}
+
+int sim_options_parse(struct sim_command *c, int argc, char **argv)
+{
+    static struct cli_option all[sizeof(job_options) / sizeof(job_options[0]) +
+                                 sizeof(other_options) / sizeof(other_options[0]) + 1];
+    struct cli_args args = {
+        .command = "sim", .usage = "FABRIC [LFTS]", .options = all, .least = 1, .most = 2};
+    int status;
+
+    memcpy(all, job_options, sizeof(job_options));
+    memcpy(all + sizeof(job_options) / sizeof(job_options[0]), other_options,
+           sizeof(other_options));
+    status = cli_parse(&args, argc, argv);
+    c->args = args;
+    if (status != CLI_OK || args.helped) {
+        return status;
+    }
+    status = finish(c, &args);
+    return status == CLI_OK ? take_jobs(c) : status;
+}
+
+int sim_options_line(struct sim_command *c, const char *name, char *line)
+{
+    static const struct cli_option end = {.name = NULL};
+    struct cli_option rows[sizeof(job_options) / sizeof(job_options[0]) + 1];
+    const struct sim_command before = given;
+    struct cli_args args = {.command = name, .usage = "", .options = rows};
+    char *words[WORDS_MAX] = {NULL}, *rest = NULL;
+    int count = 1, status;
+
+    memcpy(rows, job_options, sizeof(job_options));
+    rows[sizeof(job_options) / sizeof(job_options[0])] = end;
+    for (char *word = strtok_r(line, " \t\r\n", &rest); word != NULL;
+         word = strtok_r(NULL, " \t\r\n", &rest)) {
+        if (count == WORDS_MAX) {
+            return cli_error(name, "more than %d words", WORDS_MAX - 1);
+        }
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+            return cli_error(name, "%s: wants a job's options, as --hosts nodes:node[001-016]",
+                             word);
+        }
+        words[count++] = word;
+    }
+    given.job.hosts = NULL;
+    given.size = given.packets = 0;
+    status = cli_parse(&args, count, words);
+    if (given.size == 0 && given.packets == 0) {
+        given.size = before.size;
+        given.packets = before.packets;
+    }
+    if (status == CLI_OK && given.job.hosts == NULL) {
+        status = cli_error(name, "a job among others wants --hosts");
+    }
+    status = status == CLI_OK ? finish(c, &args) : status;
+    given = before;
+    return status;
 }
 
 /* `ibshift sim --sizes`: messages that differ in length. */

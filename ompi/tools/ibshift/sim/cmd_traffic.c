@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "draw/svg.h"
-#include "fabric/graph/random.h"
 
 enum { LOADS_MAX = CHART_POINTS_MAX };
 
@@ -26,73 +25,6 @@ struct curve {
     struct sim_traffic *traffic;
     struct sim_queue queue;
 };
-
-/* One rank a host, in the order asked for. */
-static int list_members(struct curve *v)
-{
-    struct sim_command *c = v->c;
-    const struct ibshift_placement *p = c->job.placement;
-
-    fabric_job_shift(&c->args, &c->job, c->order != NULL ? c->order : "routing", &c->shift,
-                     &c->title);
-    if (p->ranks != p->hosts) {
-        return cli_error(c->args.command, "--traffic takes one rank a host, not %u on %u", p->ranks,
-                         p->hosts);
-    }
-    v->member = sim_zeroed(p->hosts, sizeof(*v->member));
-    v->group = sim_zeroed(p->hosts, sizeof(*v->group));
-    for (uint32_t slot = 0; slot < c->shift.places * c->shift.slots; slot++) {
-        uint32_t rank = c->shift.rank_at[slot];
-
-        if (rank != IBSHIFT_NO_RANK) {
-            v->member[v->count++] = p->host[p->member_of[rank]];
-        }
-    }
-    return CLI_OK;
-}
-
-/* About normal: the sum of twelve even ones has variance 1. */
-static uint32_t draw_length(uint64_t *random, double mean, double deviation)
-{
-    double sum = -6;
-
-    for (int i = 0; i < 12; i++) {
-        sum += (double)ibshift_random_below(random, 1u << 30) / (1u << 30);
-    }
-    sum = mean + deviation * sum;
-    return sum < 1 ? 1 : (uint32_t)(sum + 0.5);
-}
-
-/* Jobs of equal size on runs of hosts: the order is cut into pieces, the pieces are mixed, and the
- * jobs take them one after the other. Hosts that no job wants are idle. */
-static void deal_jobs(struct curve *v)
-{
-    const struct sim_command *c = v->c;
-    uint32_t pieces = 0, at = 0, busy = c->job_hosts > 0 ? c->jobs * c->job_hosts : v->count;
-    uint64_t random = (uint64_t)c->seed;
-    uint32_t *start = sim_zeroed(v->count + 1, sizeof(*start));
-    uint32_t *turn = sim_zeroed(v->count + 1, sizeof(*turn));
-    uint32_t *mixed = sim_zeroed(v->count, sizeof(*mixed));
-
-    for (uint32_t first = 0; first < v->count; pieces++) {
-        turn[pieces] = pieces;
-        start[pieces] = first;
-        first += draw_length(&random, c->fragment, c->fragment_deviation);
-    }
-    start[pieces] = v->count;
-    ibshift_random_shuffle(&random, turn, pieces);
-    for (uint32_t i = 0; i < pieces; i++) {
-        for (uint32_t k = start[turn[i]]; k < start[turn[i] + 1]; k++) {
-            v->group[at] = (uint32_t)((uint64_t)at * c->jobs / busy);
-            mixed[at++] = v->member[k];
-        }
-    }
-    free(start);
-    free(turn);
-    free(v->member);
-    v->member = mixed;
-    v->count = busy;
-}
 
 /* "0.1,0.5,0.9" */
 static int take_loads(struct curve *v)
@@ -266,16 +198,12 @@ static int draw_curve(const struct curve *v)
 static int run_curve(struct curve *v)
 {
     const struct sim_command *c = v->c;
-    uint32_t wanted = c->job_hosts > 0 ? c->job_hosts : 2;
     int status = take_loads(v);
 
-    status = status == CLI_OK ? list_members(v) : status;
-    if (status == CLI_OK && (v->count < 2 || (uint64_t)c->jobs * wanted > v->count)) {
-        status = cli_error(c->args.command, "%u jobs on %u hosts: each wants %u%s", c->jobs,
-                           v->count, wanted, c->job_hosts > 0 ? "" : " at least");
-    }
-    if (status == CLI_OK && (c->jobs > 1 || c->job_hosts > 0)) {
-        deal_jobs(v);
+    status = status == CLI_OK ? sim_deal(v->c, &v->member, &v->count) : status;
+    v->group = sim_zeroed(v->count, sizeof(*v->group));
+    for (uint32_t i = 0; i < v->count; i++) {
+        v->group[i] = (uint32_t)((uint64_t)i * c->jobs / v->count);
     }
     for (int i = 0; i < v->points && status == CLI_OK; i++) {
         status = run_load(v, &v->point[i]);
@@ -292,11 +220,11 @@ int sim_traffic_curve(struct sim_command *c)
     int status;
 
     if (c->job.ranks_per_host > 0 || c->plan != NULL || c->pace != NULL || c->schedule ||
-        c->verify || c->background_load > 0) {
+        c->verify || c->background_load > 0 || c->jobs_file != NULL) {
         return cli_error(
             c->args.command,
-            "--traffic takes no --ranks-per-host, --plan, --schedule, --pace, --verify "
-            "or --background");
+            "--traffic takes no --ranks-per-host, --plan, --schedule, --pace, --verify, "
+            "--background or --jobs FILE");
     }
     status = run_curve(&v);
     free(v.member);

@@ -119,19 +119,19 @@ static void notify(struct sim_net *n, uint32_t rank, const struct sim_notice *no
     struct sim_end *end = &n->ends[rank];
 
     if (end->count == end->room) {
-        end->notices = sim_ring_grown(end->notices, &end->room, end->first, sizeof(*end->notices));
+        end->notices = sim_ring_grown(end->notices, &end->room, end->oldest, sizeof(*end->notices));
     }
-    end->notices[(end->first + end->count++) % end->room] = *notice;
+    end->notices[(end->oldest + end->count++) % end->room] = *notice;
     sim_end_wake(n, rank, n->queue->now);
 }
 
 static void notify_side(struct sim_net *n, const struct sim_message *m, int side, int status)
 {
-    bool is_send = side == SIM_SENDER;
+    uint32_t own = side == SIM_SENDER ? m->from : m->to, other = m->from + m->to - own;
 
-    notify(n, is_send ? m->from : m->to,
+    notify(n, own,
            &(struct sim_notice){.cookie = m->cookie[side],
-                                .peer = is_send ? m->to : m->from,
+                                .peer = other - n->ends[own].first,
                                 .status = status,
                                 .granted = SIM_NO_MESSAGE});
 }

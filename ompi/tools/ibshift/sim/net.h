@@ -54,6 +54,11 @@ struct sim_net *sim_net_create(const struct ibshift_fabric *graph,
                                uint32_t ranks, struct sim_queue *queue);
 void sim_net_free(struct sim_net *net);
 
+/* Ranks first .. first + ranks - 1 are a job that begins at that time, and its ranks 0 .. ranks - 1
+ * for each other; what it sends without a grant. Before it begins; without it all are one job. */
+void sim_net_set_job(struct sim_net *net, uint32_t first, uint32_t ranks, uint64_t start,
+                     size_t max_eager);
+
 /* For the fabric that it is told of before it begins: something has come of a message or grant. */
 void sim_net_arrived(struct sim_net *net, uint32_t user, enum sim_arrival arrival);
 
@@ -73,7 +78,7 @@ void sim_net_wake_at(struct sim_net *net, uint32_t rank, uint64_t clock);
 /* What sim_queue_pop() gave with a kind of at least SIM_KINDS_FABRIC, below SIM_KINDS_NET. */
 void sim_net_event(struct sim_net *net, int kind, const struct sim_event *event);
 
-/* From the rank's own clock to rank 0's, without error. */
+/* From the rank's own clock to that of its job's rank 0, without error. */
 struct ibshift_clock sim_net_clock(const struct sim_net *net, uint32_t rank);
 
 /* ---- the net itself: for its own files, and for reading figures ---- */
@@ -134,11 +139,13 @@ struct sim_end {
     struct ibshift_net net;
     struct sim_net *world;
     uint32_t self, host;
+    uint32_t first, ranks;      /* of its job: its peers are numbered from there */
+    uint64_t start;             /* ps: it begins then, or later by its skew */
     uint64_t at;                /* ps: its processor is busy until then */
     uint64_t copied;            /* ps: its last copy to a rank of its host has been made */
     uint64_t wake;              /* when its next turn is, or SIM_NEVER */
     struct sim_notice *notices; /* a ring */
-    uint32_t first, count, room;
+    uint32_t oldest, count, room;
     int64_t clock_offset; /* ns */
     double clock_pace;    /* of the host's clock: 1 + drift */
 };
@@ -182,9 +189,9 @@ uint32_t sim_message_find(const struct sim_net *n, uint32_t from, uint32_t to,
 uint32_t sim_message_make(struct sim_net *n, uint32_t from, uint32_t to,
                           const struct ibshift_net_key *key);
 
-static inline bool sim_is_short(const struct sim_net *n, size_t length)
+static inline bool sim_is_short(const struct sim_net *n, uint32_t rank, size_t length)
 {
-    return length <= n->options.max_eager;
+    return length <= n->ends[rank].net.max_eager;
 }
 
 /* Posted there and not ended. */
@@ -198,7 +205,7 @@ static inline bool sim_is_open(const struct sim_message *m, int side)
 static inline bool sim_message_may_start(const struct sim_net *n, const struct sim_message *m)
 {
     return sim_is_open(m, SIM_SENDER) && !(m->flags & SIM_STARTED) &&
-           (sim_is_short(n, m->length[SIM_SENDER]) || (m->flags & SIM_GRANTED));
+           (sim_is_short(n, m->from, m->length[SIM_SENDER]) || (m->flags & SIM_GRANTED));
 }
 
 /* In the sender's turn: it leaves after its jitter, or when the pause that it meets is over. */
