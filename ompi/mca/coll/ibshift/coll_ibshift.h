@@ -13,7 +13,6 @@
 
 struct ibshift_tapes;
 struct ibshift_again;
-struct ibshift_correction;
 
 /* Found by Open MPI under this name in the DSO. */
 OMPI_DECLSPEC extern mca_coll_base_component_t mca_coll_ibshift_component;
@@ -83,9 +82,7 @@ struct mca_coll_ibshift_module_t {
     struct ibshift_ledger ledger;
     _Atomic int failed; /* OMPI code: a collective has failed, none is started any more */
     struct ibshift_choices choices;
-    struct ibshift_correction *corrections; /* of the choices; a list */
-    bool is_agreeing;                       /* on one of them */
-    struct ibshift_standing *standing;      /* NULL: no grant for scratch has stood yet */
+    struct ibshift_standing *standing; /* NULL: no grant for scratch has stood yet */
     struct ibshift_comm_order order;
     struct ibshift_pacing pacing;
     /* Nonblocking calls may come in the middle of a blocking one: Open MPI makes communicators

@@ -348,8 +348,6 @@ int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_com
                         const struct ibshift_job *job, bool is_blocking,
                         struct ibshift_op_params *params)
 {
-    int rc;
-
     params->plan = (struct ibshift_plan){
         .ranks = module->size, .root = job->root, .nodes = &module->choices.nodes};
     if (IBSHIFT_ALLTOALL == job->collective) {
@@ -358,8 +356,7 @@ int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_com
     }
     params->plan.commutative = NULL != job->op && ompi_op_is_commute(job->op);
     params->is_attended = is_blocking;
-    rc = ibshift_choose_call(module, comm, job, is_blocking, params);
-    return OMPI_SUCCESS == rc && is_blocking ? ibshift_correct_plan(module, job, params) : rc;
+    return ibshift_choose_call(module, comm, job, is_blocking, params);
 }
 
 static void fill_params(ibshift_call_t *call, mca_coll_ibshift_module_t *module,

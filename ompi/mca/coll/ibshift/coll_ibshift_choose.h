@@ -31,12 +31,6 @@ int ibshift_choose_call(mca_coll_ibshift_module_t *module, const struct ompi_com
                         const struct ibshift_job *job, bool is_blocking,
                         struct ibshift_op_params *params);
 
-/* What is asked for such a job. OMPI_ERR_OUT_OF_RESOURCE: not even that is known. *lacks_memory: false, until an answer is to
- * the others' question no more. */
-int ibshift_choose_question(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                            const struct ibshift_plan *plan, bool is_blocking, bool *lacks_memory,
-                            struct ibshift_question *question);
-
 /* The call runs that plan, and who looks on sees it. */
 static inline void ibshift_choose_run(mca_coll_ibshift_module_t *module,
                                       enum ibshift_collective collective,
@@ -50,38 +44,5 @@ static inline void ibshift_choose_run(mca_coll_ibshift_module_t *module,
 }
 
 void ibshift_choices_free(mca_coll_ibshift_module_t *module);
-
-/*
- * Correction of choices by measured times (choose/correct/trial.h), of blocking calls, where coll_ibshift_correct asks
- * for it. Of each collective and class of sizes of a communicator every so many-th call runs a rival's plan.
- * All ranks make the same calls in the same order, so counting is enough to run the same plan. Only to
- * compare do they have to agree, which waits for a collective in which every rank waits for every other anyway: no
- * call gets to wait for a rank that it did not wait for before.
- *
- * All of it serves blocking calls alone, and depends on them alone. Nonblocking ones may start in the middle of a
- * blocking call of one rank and before or after it on another (coll_ibshift.h), so they keep the choice that does
- * not depend on what ran before; persistent ones do too.
- */
-
-/* One call, from its begin to its end. */
-struct ibshift_corrected {
-    struct ibshift_correction *correction; /* NULL: neither measured nor changed */
-    int turn;
-    uint64_t begin; /* ns */
-};
-
-/* Around a blocking call, which ended with rc; end() returns the code for the program. */
-void ibshift_correct_begin(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                           struct ibshift_corrected *call);
-int ibshift_correct_end(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                        const struct ibshift_job *job, const struct ibshift_corrected *call,
-                        int rc);
-
-/*
- * A blocking call's plan in the place of the one that ibshift_choose_call() gave; the first call of its kind opens the trials,
- * also after its parameters have changed. OMPI_SUCCESS or OMPI_ERR_OUT_OF_RESOURCE.
- */
-int ibshift_correct_plan(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                         struct ibshift_op_params *params);
 
 #endif

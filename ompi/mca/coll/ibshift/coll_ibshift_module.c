@@ -139,7 +139,6 @@ static void module_destruct(mca_coll_ibshift_module_t *module)
     bool has_failed = false;
 
     give_back_fallbacks(module);
-    ibshift_corrections_forget(&module->corrections);
     ibshift_choices_free(module);
     ibshift_tapes_free(module);
     ibshift_comm_order_free(&module->order);

@@ -186,7 +186,7 @@ static void register_counter(const struct counter *counter)
 
 /* What ran last on a communicator, for each collective; it and the row below make the variable's
  * context. */
-enum { CHOSEN, RADIX, SEGMENTS, MODELLED, MEASURED, CHOICE_VARIABLES };
+enum { CHOSEN, RADIX, SEGMENTS, MODELLED, CHOICE_VARIABLES };
 static const struct {
     const char *name;
     int class;
@@ -200,9 +200,6 @@ static const struct {
                   "Segments that it cut the vector into"},
     [MODELLED] = {"chosen_modelled_us", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_DOUBLE,
                   "Microseconds that the cost model predicted; negative: not priced"},
-    [MEASURED] = {"chosen_measured_us", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_DOUBLE,
-                  "Microseconds that it took where choices are corrected (correct in "
-                  "coll_ibshift_expert); 0: not measured"},
 };
 
 static int read_choice(const mca_base_pvar_t *pvar, void *value, void *object)
@@ -229,11 +226,8 @@ static int read_choice(const mca_base_pvar_t *pvar, void *value, void *object)
     case SEGMENTS:
         *(unsigned *)value = kept->choice.segments;
         break;
-    case MODELLED:
-        *(double *)value = kept->choice.price.last;
-        break;
     default:
-        *(double *)value = kept->measured;
+        *(double *)value = kept->choice.price.last;
     }
     return OMPI_SUCCESS;
 }

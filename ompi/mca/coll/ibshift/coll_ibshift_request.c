@@ -348,10 +348,6 @@ static int run_once(mca_coll_ibshift_module_t *module, struct ompi_communicator_
         if (OMPI_SUCCESS != rc) {
             return fail_here(module, rc);
         }
-        run = ibshift_tape_run_of(kept, module, job->collective, raw);
-        if (NULL != run && run_tape(module, form, run, request)) {
-            return OMPI_SUCCESS;
-        }
     }
     rc = begin(module, comm, job, form, run, &call);
     if (OMPI_SUCCESS != rc) {
@@ -397,7 +393,6 @@ int ibshift_call(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *
 {
     const struct ibshift_raw *raw = &called->raw;
     enum ibshift_form form = called->form;
-    struct ibshift_corrected corrected;
     struct ibshift_job job;
     int rc;
 
@@ -411,15 +406,8 @@ int ibshift_call(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    if (IBSHIFT_PERSISTENT == form) {
-        return make_persistent(module, comm, &job, request);
-    }
-    if (IBSHIFT_NONBLOCKING == form || 0 == ibshift_params.correct) {
-        return run_once(module, comm, form, &job, raw, run, request);
-    }
-    ibshift_correct_begin(module, &job, &corrected);
-    rc = run_once(module, comm, form, &job, raw, run, request);
-    return ibshift_correct_end(module, comm, &job, &corrected, rc);
+    return IBSHIFT_PERSISTENT == form ? make_persistent(module, comm, &job, request)
+                                      : run_once(module, comm, form, &job, raw, run, request);
 }
 
 /* On the op's own memory, whoever staged it. True: it has ended. */

@@ -198,22 +198,6 @@ static bool has_arguments(const struct ibshift_kept_tape *kept,
            (kept->again.is_plain || ibshift_again_has_details(&kept->again, raw));
 }
 
-struct ibshift_tape_run *ibshift_tape_run_of(struct ibshift_kept_tape *kept,
-                                             mca_coll_ibshift_module_t *module,
-                                             enum ibshift_collective collective,
-                                             const struct ibshift_raw *raw)
-{
-    return NULL == kept || NULL == kept->tape || kept->is_left
-               ? NULL
-               : ibshift_again_run(&kept->again, module, collective, raw);
-}
-
-/* Where choices are corrected, blocking calls are counted first. */
-static bool is_counted(enum ibshift_form form)
-{
-    return IBSHIFT_BLOCKING == form && 0 != ibshift_params.correct;
-}
-
 struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
                                             enum ibshift_form form,
                                             enum ibshift_collective collective,
@@ -221,7 +205,7 @@ struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
 {
     struct ibshift_tapes *tapes = module->tapes[form][collective];
 
-    if (NULL == tapes || !ibshift_tapes_serve(module) || is_counted(form)) {
+    if (NULL == tapes || !ibshift_tapes_serve(module)) {
         return NULL;
     }
     for (int i = 0; i < KEPT; i++) {
@@ -385,7 +369,7 @@ void ibshift_tape_keep(mca_coll_ibshift_module_t *module, enum ibshift_form form
     }
     if (NULL != kept->tape) {
         prepare(module, job, &call->op.params, kept);
-        module->latest[form][job->collective] = is_counted(form) ? NULL : &kept->again;
+        module->latest[form][job->collective] = &kept->again;
     }
 }
 

@@ -168,13 +168,6 @@ int ibshift_tape_find(mca_coll_ibshift_module_t *module, enum ibshift_form form,
                       const struct ompi_communicator_t *comm, const struct ibshift_job *job,
                       const struct ibshift_raw *raw, struct ibshift_kept_tape **kept);
 
-/* Where choices are corrected, the plan says which tape it is, and not the arguments alone.
- * NULL: there is none yet, or none is possible. */
-struct ibshift_tape_run *ibshift_tape_run_of(struct ibshift_kept_tape *kept,
-                                             mca_coll_ibshift_module_t *module,
-                                             enum ibshift_collective collective,
-                                             const struct ibshift_raw *raw);
-
 /* The call has run as an op: when it was not the first, it gets a tape. kept may be NULL. */
 void ibshift_tape_keep(mca_coll_ibshift_module_t *module, enum ibshift_form form,
                        struct ibshift_kept_tape *kept, const struct ibshift_job *job,

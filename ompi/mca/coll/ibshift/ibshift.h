@@ -19,8 +19,6 @@
 #include "plan/walk.h"
 
 #include "choose/choose.h"
-#include "choose/correct/correction.h"
-#include "choose/correct/trial.h"
 #include "choose/crowd.h"
 #include "choose/digest.h"
 #include "choose/pacing.h"

@@ -87,9 +87,4 @@ struct ibshift_answer {
 /* The cheapest of the candidates; or what is wished, where that can be. Rules are not looked at. */
 struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question);
 
-/* The cheapest plan of each row but one, that of `own`, of those that cost at most `times` as much as
- * it; the cheapest first. Returns how many of `most` there are. The question has no wish for a row. */
-int ibshift_choose_rivals(const struct ibshift_question *question, const struct ibshift_choice *own,
-                          double times, struct ibshift_choice *found, int most);
-
 #endif

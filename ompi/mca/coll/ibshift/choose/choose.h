@@ -31,9 +31,8 @@ struct ibshift_named {
 
 struct ibshift_kept_choice {
     struct ibshift_choice choice;
-    bool is_known, is_wished; /* by the user or a rule */
+    bool is_known;
     struct ibshift_named named;
-    double measured; /* us, as a trial took it in the mean of the ranks; 0: there was none */
 };
 
 /* All choices of a communicator, by kind and class of sizes, and what their prices depend on. */

@@ -33,7 +33,6 @@ struct ibshift_params {
     int deadline; /* seconds */
     int window;
     bool tapes;
-    int correct;
     const char *model;
     const char *rules;
     const char *fabric;

@@ -120,9 +120,6 @@ static const struct ibshift_param expert_table[] = {
     {EXPERT(INT, connections), .max = 1 << 20,
      .help = "connections above which a process closes those that neither side has used for long, "
              "to be opened again by the next message; 0: all are kept"},
-    {EXPERT(INT, correct), .max = 1 << 20, .all_ranks = true,
-     .help = "one in so many blocking calls of a collective and size runs a plan other than the "
-             "chosen one, and the faster one is kept; 0: the cost model's choices are kept"},
     {EXPERT(SIZE, leader_memory), .initial = 32 << 20, .min = 1, .max = 1LL << 32,
      .all_ranks = true,
      .help = "bytes that a rank holds at most for others of its host in an all-to-all, gatherv or "
