@@ -16,7 +16,7 @@
 
 static const struct cli_command rows[] = {
     {"doctor", cmd_doctor, "test what this machine's adapters do, alone or with another node"},
-    {"fabric", cmd_fabric, "read, check and draw a fabric and what its routing costs"},
+    {"fabric", cmd_fabric, "read and check a fabric, and count what its routing costs"},
     {"info", cmd_info, "what is installed, and what a process started here would use"},
     {"plan", cmd_plan, "print, draw, prove and price the collective algorithms"},
     {"route", cmd_route, "forwarding tables that OpenSM loads, by engine, with their proof"},

@@ -434,7 +434,6 @@ static const struct cli_command rows[] = {
     {"place", cmd_fabric_place, "which free hosts a job should get"},
     {"publish", cmd_fabric_publish,
      "the file that jobs read, from the fabric or other tools' files; or its check"},
-    {"draw", cmd_fabric_draw, "an SVG picture, cables coloured by load"},
     {"export", cmd_fabric_export, "netlist, tables or topology, for ibsim, OpenSM and Slurm"},
 };
 

@@ -47,6 +47,5 @@ int cmd_fabric_place(int argc, char **argv);
 int cmd_fabric_publish(int argc, char **argv);
 int cmd_fabric_contend(int argc, char **argv);
 int cmd_fabric_schedule(int argc, char **argv);
-int cmd_fabric_draw(int argc, char **argv);
 
 #endif
