@@ -308,6 +308,35 @@ static void plan_of_the_shift_agrees(void **state)
     world_close(&w);
 }
 
+/* Where no table may be had, a shift goes to the LIDs of the offset that makes it cheapest. */
+static void a_shift_goes_to_the_best_lids(void **state)
+{
+    int others = 0;
+
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        struct world w = world_open("kary:4,3/cut=10%/lmc=2", 40, 1, seed);
+        struct ibshift_arrangement a = arrange(&w, 1u << IBSHIFT_ARRANGE_ROUTING);
+        struct ibshift_stage_source source = ibshift_source_shift(&a.shift, 40, w.p->member_of);
+        double sum[4];
+
+        assert_int_equal(ibshift_paths_modes(w.p->paths), 4);
+        for (source.lid_offset = 0; source.lid_offset < 4; source.lid_offset++) {
+            struct ibshift_contention c;
+
+            assert_int_equal(ibshift_contend(w.p->paths, &source, 1, 1, &c), 0);
+            sum[source.lid_offset] = c.sum;
+            ibshift_contention_free(&c);
+            assert_true(a.cost <= c.sum);
+        }
+        assert_true(a.cost == sum[a.lid_offset]);
+        assert_true((strstr(a.reason, ", to LID offset ") != NULL) == (a.lid_offset > 0));
+        others += a.lid_offset > 0 && a.cost < sum[0];
+        ibshift_arrangement_free(&a);
+        world_close(&w);
+    }
+    assert_true(others >= 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +352,7 @@ int main(void)
         cmocka_unit_test(same_every_time),
         cmocka_unit_test(a_host_missing_in_the_order_is_named),
         cmocka_unit_test(plan_of_the_shift_agrees),
+        cmocka_unit_test(a_shift_goes_to_the_best_lids),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

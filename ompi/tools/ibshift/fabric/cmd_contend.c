@@ -62,6 +62,7 @@ static void count_flows(struct contend *c)
         source = c->plan != NULL ? plan_source(c)
                                  : ibshift_source_shift(&c->shift, p->ranks, p->member_of);
     }
+    source.lid_offset = c->job.lid_offset;
     fabric_must(&c->args, ibshift_contend(p->paths, &source, 1, 0, &c->result),
                 &(struct ibshift_error){"no memory"});
 }
@@ -184,6 +185,7 @@ int cmd_fabric_contend(int argc, char **argv)
          .where = &c.plan},
         FABRIC_JOB_LEADERS_OPTION(c.job),
         FABRIC_JOB_SEGMENTS_OPTION(c.job, "1"),
+        FABRIC_JOB_LID_OPTION(c.job),
         cli_json_option(&c.json),
         {.name = NULL},
     };
@@ -197,6 +199,10 @@ int cmd_fabric_contend(int argc, char **argv)
     }
     fabric_job_open(&c.args, &c.job);
     fabric_job_check(&c.args, &c.job, c.plan);
+    fabric_job_check_lid(&c.args, &c.job);
+    if (c.job.lid_offset > 0 && (c.schedule || c.plan != NULL)) {
+        return cli_error(c.args.command, "--lid-offset takes neither --schedule nor --plan");
+    }
     if (c.schedule && (c.order != NULL || c.plan != NULL)) {
         return cli_error(c.args.command, "--schedule takes neither --order nor --plan");
     }
@@ -277,6 +283,7 @@ static void print_found_json(const struct schedule *s)
     json_value(&j, "worst", "%.6g", a->worst);
     json_value(&j, "sum", "%.9g", a->cost);
     json_value(&j, "bound", "%.9g", a->bound);
+    json_value(&j, "lid_offset", "%u", a->lid_offset);
     json_value(&j, "share", "%.6g", a->share);
     json_open(&j, "tried", '{');
     for (int kind = 0; kind < IBSHIFT_ARRANGE_KINDS; kind++) {

@@ -395,6 +395,16 @@ void fabric_job_check(const struct cli_args *args, const struct fabric_job *job,
     }
 }
 
+void fabric_job_check_lid(const struct cli_args *args, const struct fabric_job *job)
+{
+    uint32_t modes = ibshift_paths_modes(job->placement->paths);
+
+    if (job->lid_offset >= modes) {
+        exit(cli_error(args->command, "--lid-offset %u: the job's hosts have %u LID%s each",
+                       job->lid_offset, modes, cli_plural(modes)));
+    }
+}
+
 /* What is given and the algorithm does not read; NULL: nothing. */
 static const char *find_unread(const struct fabric_job *job, const struct ibshift_alg *alg,
                                bool has_radix)

@@ -20,6 +20,7 @@ struct fabric_job {
     struct ibshift_nodes nodes; /* of a plan's ranks; nodes 0: there is none */
     uint32_t leaders;           /* of a plan by node; 0: not given */
     uint32_t segments;          /* of a plan's vector; 0: not given */
+    uint32_t lid_offset;        /* of all messages in an order that is given */
     bool is_beside;             /* fabric and order are another job's */
 };
 
@@ -54,6 +55,13 @@ struct fabric_job {
             .where = &(order)                                                                      \
     }
 
+#define FABRIC_JOB_LID_OPTION(job)                                                                 \
+    {                                                                                              \
+        "--lid-offset", 0, CLI_WHOLE, "N",                                                         \
+            "--order: all messages go to this one of their host's LIDs (default: 0)",              \
+            .where = &(job).lid_offset, .low = 0, .high = 127                                      \
+    }
+
 /* Loads the fabric and places the ranks. This and what follows ends the command where something is wrong. */
 void fabric_job_open(const struct cli_args *args, struct fabric_job *job);
 /* Another job on the fabric of the first one, which outlives it: on these hosts, or where hosts is NULL on
@@ -83,8 +91,10 @@ void fabric_job_shift(const struct cli_args *args, const struct fabric_job *job,
                       struct ibshift_order *shift, const char **title);
 /* The member of the job's placement that each rank of a plan in that order sits on; the job's. */
 uint32_t *fabric_job_members(struct fabric_job *job, const struct ibshift_order *shift);
-/* --leaders and --segments want a plan. */
+/* --leaders and --segments want a plan, and --lid-offset hosts that have such a LID. The first two before
+ * the fabric is loaded. */
 void fabric_job_check(const struct cli_args *args, const struct fabric_job *job, const char *plan);
+void fabric_job_check_lid(const struct cli_args *args, const struct fabric_job *job);
 /* The plan of "alltoall/bruck" or "alltoall/bruck:3" (radix) among ranks on these members, which are
  * its nodes, in one segment if none are given. */
 const struct ibshift_alg *fabric_job_plan(const struct cli_args *args, struct fabric_job *job,

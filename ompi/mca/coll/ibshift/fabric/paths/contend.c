@@ -247,8 +247,8 @@ static uint32_t shift_flows(const struct ibshift_stage_source *source, uint32_t 
             uint32_t to = o->rank_at[to_place * o->slots + (slot + turn) % o->slots];
 
             if (from != IBSHIFT_NO_RANK && to != IBSHIFT_NO_RANK) {
-                flows[count++] =
-                    (struct ibshift_flow){source->member_of[from], source->member_of[to], 0};
+                flows[count++] = (struct ibshift_flow){source->member_of[from],
+                                                       source->member_of[to], source->lid_offset};
             }
         }
     }

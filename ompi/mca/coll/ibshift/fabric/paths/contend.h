@@ -30,6 +30,7 @@ struct ibshift_stage_source {
     const struct ibshift_order *order;
     const struct ibshift_stages *table;
     const uint8_t *lid_offsets; /* table: [rank * stages + stage], NULL: 0 */
+    uint32_t lid_offset;        /* shift: that of all messages, below ibshift_paths_modes() */
     const uint32_t *member_of;  /* rank -> member of the set */
     uint32_t ranks;
     /* a plan's flows, grouped by stage: those of stage s are at [start[s], start[s + 1]) */

@@ -285,3 +285,15 @@ void ibshift_paths_free(struct ibshift_paths *p)
     free(p->cells);
     free(p);
 }
+
+uint32_t ibshift_paths_modes(const struct ibshift_paths *p)
+{
+    uint32_t least = p->hosts > 0 ? UINT32_MAX : 1;
+
+    for (uint32_t m = 0; m < p->hosts; m++) {
+        uint32_t lids = ibshift_paths_lids(p, m);
+
+        least = lids < least ? lids : least;
+    }
+    return least;
+}

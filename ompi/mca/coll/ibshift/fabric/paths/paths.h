@@ -55,6 +55,9 @@ static inline uint32_t ibshift_paths_lids(const struct ibshift_paths *p, uint32_
     return p->column[member + 1] - p->column[member];
 }
 
+/* How many LIDs all members have: with the same offset everywhere, so many routings. */
+uint32_t ibshift_paths_modes(const struct ibshift_paths *p);
+
 /* Shared links from one member to another (width entries, NO_LINK behind the last). */
 static inline const uint32_t *ibshift_paths_links(const struct ibshift_paths *p, uint32_t from,
                                                   uint32_t to, uint32_t lid_offset)

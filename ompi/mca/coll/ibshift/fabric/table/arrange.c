@@ -31,10 +31,14 @@ const char *ibshift_arrange_name(enum ibshift_arrange_kind kind)
 struct ibshift_stage_source ibshift_arrangement_source(const struct ibshift_placement *p,
                                                        const struct ibshift_arrangement *a)
 {
-    return a->kind == IBSHIFT_ARRANGE_TABLE
-               ? ibshift_source_table(&a->schedule.table, p->ranks, a->schedule.lid_offsets,
-                                      p->member_of)
-               : ibshift_source_shift(&a->shift, p->ranks, p->member_of);
+    struct ibshift_stage_source source =
+        a->kind == IBSHIFT_ARRANGE_TABLE
+            ? ibshift_source_table(&a->schedule.table, p->ranks, a->schedule.lid_offsets,
+                                   p->member_of)
+            : ibshift_source_shift(&a->shift, p->ranks, p->member_of);
+
+    source.lid_offset = a->lid_offset;
+    return source;
 }
 
 /* Prices the candidate with so many stages at once, and keeps it if it is the cheapest so far, by
@@ -57,6 +61,7 @@ static int weigh(struct arranger *a, struct ibshift_arrangement *candidate, uint
         struct ibshift_schedule schedule = a->best->schedule;
 
         a->best->kind = candidate->kind;
+        a->best->lid_offset = candidate->lid_offset;
         a->best->shift = candidate->shift;
         a->best->schedule = candidate->schedule;
         a->best->cost = c.sum;
@@ -69,9 +74,9 @@ static int weigh(struct arranger *a, struct ibshift_arrangement *candidate, uint
     return 0;
 }
 
-static int try_shift(struct arranger *a, enum ibshift_arrange_kind kind)
+static int try_mode(struct arranger *a, enum ibshift_arrange_kind kind, uint32_t lid_offset)
 {
-    struct ibshift_arrangement candidate = {.kind = kind};
+    struct ibshift_arrangement candidate = {.kind = kind, .lid_offset = lid_offset};
     int status =
         kind == IBSHIFT_ARRANGE_RANK
             ? ibshift_placement_by_rank(a->p, &candidate.shift, a->err)
@@ -82,6 +87,22 @@ static int try_shift(struct arranger *a, enum ibshift_arrange_kind kind)
         status = weigh(a, &candidate, 1);
     }
     ibshift_arrangement_free(&candidate);
+    return status;
+}
+
+static bool is_enough(const struct arranger *a)
+{
+    return a->found && a->best->cost <= IBSHIFT_ARRANGE_ENOUGH * a->best->bound;
+}
+
+static int try_shift(struct arranger *a, enum ibshift_arrange_kind kind)
+{
+    uint32_t modes = ibshift_paths_modes(a->p->paths);
+    int status = 0;
+
+    for (uint32_t i = 0; status == 0 && i < modes && (i == 0 || !is_enough(a)); i++) {
+        status = try_mode(a, kind, i);
+    }
     return status;
 }
 
@@ -117,7 +138,8 @@ static int price_step(const struct arranger *a, const struct ibshift_arrangement
 /* Many hosts: the step that all shifts have, for each of the others would take long. */
 static int try_steps(struct arranger *a)
 {
-    struct ibshift_arrangement candidate = {.kind = IBSHIFT_ARRANGE_STEPS};
+    struct ibshift_arrangement candidate = {.kind = IBSHIFT_ARRANGE_STEPS,
+                                            .lid_offset = a->best->lid_offset};
     struct ibshift_order *order = &candidate.shift;
     int status = ibshift_placement_along(a->p, a->order, a->count, false, &candidate.shift, a->err);
     uint32_t best = order->step;
@@ -138,11 +160,6 @@ static int try_steps(struct arranger *a)
     }
     ibshift_arrangement_free(&candidate);
     return status;
-}
-
-static bool is_enough(const struct arranger *a)
-{
-    return a->found && a->best->cost <= IBSHIFT_ARRANGE_ENOUGH * a->best->bound;
 }
 
 /* Ranks along the order, those of one host together. */
@@ -260,6 +277,10 @@ static void explain(const struct arranger *a)
     if (b->kind == IBSHIFT_ARRANGE_STEPS) {
         n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n, " of %u, %u stages at once",
                       b->shift.step, b->together);
+    }
+    if (b->lid_offset > 0) {
+        n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n, ", to LID offset %u",
+                      b->lid_offset);
     }
     n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
                   ": %.0f message times, %.3f of the bound", b->cost, ratio);

@@ -1,7 +1,7 @@
 /*
  * The order of an all-to-all among the ranks of a placement: a shift in rank order, in routing
  * order, in routing order with place keepers, or a table of stages. The cheapest on the fabric's
- * routes, the simplest among equals. Deterministic, but with an earlier table: then it depends on
+ * routes, the simplest among equals. Where all hosts have several LIDs, a shift goes to those of one offset. Deterministic, but with an earlier table: then it depends on
  * which one that is, so on what ran before. A way costs what its stages cost one after the
  * other; a shift that takes its distances in steps is priced with as many stages at once as a host
  * has messages in flight, for single stages need not be free of contention where all that are under
@@ -31,7 +31,8 @@ enum ibshift_arrange_kind {
 
 struct ibshift_arrangement {
     enum ibshift_arrange_kind kind;
-    struct ibshift_order shift;       /* of a shift */
+    struct ibshift_order shift;       /* of a shift, */
+    uint32_t lid_offset;              /* and that of its messages, at all hosts the same */
     struct ibshift_schedule schedule; /* of a table */
     uint32_t stages;
     double cost, worst, bound;           /* as in a contention; worst: of a stage */

@@ -10,7 +10,17 @@ enum { KEPT = 8 };                    /* orders whose processes have no communic
 #define WHOLE_KEPT ((size_t)32 << 20) /* of the last whole table */
 
 /* What rank 0 tells the others. */
-enum { TOLD_RC, TOLD_KNOWN, TOLD_KIND, TOLD_STEP, TOLD_STAGES, TOLD_PARTS, TOLD_SHARE, TOLD_SIZE };
+enum {
+    TOLD_RC,
+    TOLD_KNOWN,
+    TOLD_KIND,
+    TOLD_STEP,
+    TOLD_STAGES,
+    TOLD_PARTS,
+    TOLD_SHARE,
+    TOLD_LID_OFFSET,
+    TOLD_SIZE
+};
 /* What a rank has of a set of processes; the least of all counts. */
 enum { NO_MEMORY, NEW, KNOWN };
 /* Parts of a rank's row of a table. */
@@ -237,6 +247,7 @@ static void arrange(const struct ibshift_members *m, unsigned kinds,
         told[TOLD_STEP] = (int)a->shift.step;
         told[TOLD_STAGES] = (int)a->schedule.table.stages;
         told[TOLD_SHARE] = (int)(1000 * a->share);
+        told[TOLD_LID_OFFSET] = (int)a->lid_offset;
         told[TOLD_PARTS] = PART_LID_OFFSETS + (a->schedule.lid_offsets != NULL);
     }
     words->hosts = placement == NULL ? 0 : placement->hosts;
@@ -304,8 +315,8 @@ static int share_table(const struct ibshift_members *m, const struct ibshift_tog
     return 0;
 }
 
-static int take_shift(const struct ibshift_members *m, const int *told,
-                      struct ibshift_found_order *found)
+static int take_shift(const struct ibshift_members *m, const struct ibshift_together *together,
+                      const int *told, struct ibshift_found_order *found)
 {
     struct ibshift_error err;
     int rc = ibshift_found_shift(m, found->kind, &found->shift, &err);
@@ -314,6 +325,9 @@ static int take_shift(const struct ibshift_members *m, const int *told,
         found->shift.step =
             told[TOLD_STEP] > 0 ? (uint32_t)told[TOLD_STEP] : found->shift.step; /* or its own */
         found->order = &found->shift;
+    }
+    for (uint32_t r = 0; rc == 0 && told[TOLD_LID_OFFSET] > 0 && r < m->size; r++) {
+        together->set_path(m->peers[r], (uint32_t)told[TOLD_LID_OFFSET]);
     }
     return rc;
 }
@@ -327,7 +341,7 @@ static int find(const struct ibshift_members *m, unsigned kinds,
                 struct ibshift_found_words *words, struct ibshift_found_order *fresh,
                 bool *is_known)
 {
-    int told[TOLD_SIZE] = {0, NEW, IBSHIFT_ARRANGE_ROUTING, 0, 0, PART_LID_OFFSETS, 0};
+    int told[TOLD_SIZE] = {0, NEW, IBSHIFT_ARRANGE_ROUTING, 0, 0, PART_LID_OFFSETS, 0, 0};
     struct ibshift_arrangement a = {.kind = IBSHIFT_ARRANGE_ROUTING};
     int *rows = NULL, least = NO_MEMORY, other;
     int rc = together->least(together->comm, mine, &least);
@@ -346,7 +360,7 @@ static int find(const struct ibshift_members *m, unsigned kinds,
         fresh->kind = (enum ibshift_arrange_kind)told[TOLD_KIND];
         fresh->share = (unsigned)told[TOLD_SHARE];
         rc = fresh->kind == IBSHIFT_ARRANGE_TABLE ? share_table(m, together, rows, told, fresh)
-                                                  : take_shift(m, told, fresh);
+                                                  : take_shift(m, together, told, fresh);
     }
     free(rows);
     ibshift_arrangement_free(&a);
