@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "fabric/graph/random.h"
+#include "fabric/paths/route.h"
 #include "fabric/read/synth.h"
 #include "sim/job.h"
 #include "unit.h"
@@ -219,6 +221,40 @@ static void clocks_are_compared(void **state)
     assert_true(time[1] < time[0] + time[0] / 5 + 400 * PACKET);
 }
 
+/* Each message to the LID that its pair has: what each cable carries is what the tables say. */
+static void lids_of_pairs(void **state)
+{
+    enum { RANKS = 16, LIDS = 4 };
+    uint8_t offsets[RANKS * RANKS];
+    uint64_t seed = 7, *loads;
+    struct bench b;
+
+    set_up(&b, "kary:4,2/cut=3/lmc=2", RANKS, "shift");
+    loads = calloc(b.graph->port_count, sizeof(*loads));
+    for (uint32_t at = 0; at < RANKS * RANKS; at++) {
+        uint32_t from = at / RANKS, to = at % RANKS, links[64];
+        int count, walked;
+
+        offsets[at] = (uint8_t)ibshift_random_below(&seed, LIDS);
+        count = from == to
+                    ? 0
+                    : ibshift_route_walk(b.graph, from, ibshift_host_lid(b.graph, to) + offsets[at],
+                                         links, 64, &walked);
+        assert_true(count >= 0);
+        for (int i = 0; i < count; i++) {
+            loads[links[i]] += 20 * PACKET;
+        }
+    }
+    b.params.lid_offsets = offsets;
+    run(&b);
+    assert_int_equal(b.run.status, 0);
+    for (uint32_t i = 0; i < b.graph->port_count; i++) {
+        assert_int_equal(b.run.fabric->ports[i].busy[false], loads[i]);
+    }
+    free(loads);
+    tear_down(&b);
+}
+
 /* Two jobs of two hosts each, at these places of the fabric; the second begins later. */
 static void run_pair(struct bench *b, const char *fabric, const uint32_t (*hosts)[2],
                      uint64_t start, uint32_t calls, uint64_t *times)
@@ -272,6 +308,7 @@ int main(void)
         cmocka_unit_test(copies_share_memory),
         cmocka_unit_test(a_rank_copies_one_at_a_time),
         cmocka_unit_test(jobs_beside_each_other),
+        cmocka_unit_test(lids_of_pairs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,6 +42,7 @@ struct sim_command {
     const struct ibshift_alg *alg;
     struct ibshift_plan what;
     uint32_t *host_of;         /* [rank] */
+    uint8_t *lid_offsets;      /* [from * ranks + to], of a table that has them; or NULL */
     uint32_t *members;         /* likewise, of the placement; NULL: in the ranks' own order */
     struct sim_sizes *unequal; /* NULL: all messages are alike */
     uint8_t *lane_table;

@@ -236,6 +236,23 @@ static int choose_order(struct sim_command *c)
     return CLI_OK;
 }
 
+/* A message goes to the LID that its stage names. */
+static void take_lids(struct sim_command *c)
+{
+    const struct ibshift_schedule *s = &c->found.schedule;
+    size_t ranks = c->job.placement->ranks, cells = ranks * s->table.stages;
+
+    if (s->lid_offsets == NULL) {
+        return;
+    }
+    c->lid_offsets = sim_zeroed(ranks * ranks, sizeof(*c->lid_offsets));
+    for (size_t at = 0; at < cells; at++) {
+        if (s->table.to[at] != IBSHIFT_NO_RANK) {
+            c->lid_offsets[at / s->table.stages * ranks + s->table.to[at]] = s->lid_offsets[at];
+        }
+    }
+}
+
 static int choose_alltoall(struct sim_command *c)
 {
     char why[160];
@@ -247,6 +264,7 @@ static int choose_alltoall(struct sim_command *c)
     }
     c->what = (struct ibshift_plan){.ranks = c->job.placement->ranks, .segments = 1, .radix = 1};
     if (is_table) {
+        take_lids(c);
         c->what.stages = &c->found.schedule.table;
     } else {
         c->what.order = c->order != NULL ? &c->shift : &c->found.shift;
@@ -304,6 +322,12 @@ int sim_choose(struct sim_command *c)
 {
     const struct ibshift_placement *p = c->job.placement;
 
+    fabric_job_check_lid(&c->args, &c->job);
+    if (c->job.lid_offset > 0 && c->order == NULL && c->plan == NULL && c->as == NULL) {
+        return cli_error(c->args.command,
+                         "--lid-offset goes with --order, --plan or --as: an order "
+                         "that is searched names LIDs itself");
+    }
     c->host_of = sim_zeroed(p->ranks, sizeof(*c->host_of));
     for (uint32_t r = 0; r < p->ranks; r++) {
         c->host_of[r] = p->host[p->member_of[r]];
@@ -325,5 +349,6 @@ void sim_choice_free(struct sim_command *c)
     ibshift_order_free(&c->shift);
     ibshift_arrangement_free(&c->found);
     free(c->host_of);
+    free(c->lid_offsets);
     sim_sizes_free(c->unequal);
 }

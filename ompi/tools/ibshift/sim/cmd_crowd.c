@@ -42,8 +42,9 @@ static int deal(struct crowd *w)
         struct member *m = add_job(w);
 
         m->c = *w->c;
-        m->c.job =
-            (struct fabric_job){.leaders = w->c->job.leaders, .segments = w->c->job.segments};
+        m->c.job = (struct fabric_job){.leaders = w->c->job.leaders,
+                                       .segments = w->c->job.segments,
+                                       .lid_offset = w->c->job.lid_offset};
         m->c.shift = (struct ibshift_order){.rank_at = NULL};
         fabric_job_beside(&m->c.args, &m->c.job, &w->c->job, hosts + at, end - at);
         at = end;

@@ -45,6 +45,7 @@ static const struct cli_option job_options[] = {
      .where = &given.plan},
     FABRIC_JOB_LEADERS_OPTION(given.job),
     FABRIC_JOB_SEGMENTS_OPTION(given.job, "what a job would choose"),
+    FABRIC_JOB_LID_OPTION(given.job),
     {"--as", 0, CLI_TEXT, "PEER",
      "what a library does: ompi, mpich, ucc, linear, pairwise or scattered:W", .where = &given.as},
     {"--place", 0, CLI_TEXT, "ORDER",

@@ -112,17 +112,21 @@ static void set_units(struct sim_command *c)
 int sim_prepare(struct sim_command *c)
 {
     uint64_t rounds = c->alg->rounds(&c->what, 0), slots = c->job.placement->slots, latest;
+    bool is_searched = c->order == NULL && c->plan == NULL && c->as == NULL;
 
     c->unit = find_unit(c);
-    c->task = (struct sim_job_params){.host_of = c->host_of,
-                                      .ranks = c->job.placement->ranks,
-                                      .alg = c->alg,
-                                      .plan = &c->what,
-                                      .bytes = (size_t)c->size,
-                                      .sizes = c->unequal,
-                                      .verify = c->verify,
-                                      .start = (uint64_t)(c->start * 1e6),
-                                      .calls = c->calls};
+    c->task =
+        (struct sim_job_params){.host_of = c->host_of,
+                                .ranks = c->job.placement->ranks,
+                                .alg = c->alg,
+                                .plan = &c->what,
+                                .bytes = (size_t)c->size,
+                                .sizes = c->unequal,
+                                .verify = c->verify,
+                                .lid_offsets = c->lid_offsets,
+                                .lid_offset = is_searched ? c->found.lid_offset : c->job.lid_offset,
+                                .start = (uint64_t)(c->start * 1e6),
+                                .calls = c->calls};
     c->world = (struct sim_run_params){.graph = c->job.fabric, .fabric = c->fabric};
     set_units(c);
     c->world.fabric.bins = c->svg != NULL ? 256 : 0;

@@ -35,13 +35,13 @@ static void net_abort(struct ibshift_net *net, uint32_t peer, const struct ibshi
 static uint32_t post(struct sim_end *end, const struct ibshift_net_message *posted, int side)
 {
     struct sim_net *n = end->world;
-    uint32_t peer = end->first + posted->peer;
+    uint32_t peer = end->job.first + posted->peer;
     uint32_t from = side == SIM_SENDER ? end->self : peer;
     uint32_t to = side == SIM_SENDER ? peer : end->self;
     uint32_t message = sim_message_make(n, from, to, &posted->key);
     struct sim_message *m = &n->messages[message];
 
-    assert(posted->peer < end->ranks);
+    assert(posted->peer < end->job.ranks);
     m->flags |= SIM_POSTED << side;
     m->length[side] = posted->length;
     m->buffer[side] = posted->buffer;
@@ -114,7 +114,7 @@ static bool net_granted(struct ibshift_net *net, uint32_t peer, const struct ibs
 {
     const struct sim_end *end = (struct sim_end *)net;
     const struct sim_net *n = end->world;
-    uint32_t i = sim_message_find(n, end->self, end->first + peer, key);
+    uint32_t i = sim_message_find(n, end->self, end->job.first + peer, key);
 
     if (i == SIM_NO_MESSAGE || !(n->messages[i].flags & SIM_GRANTED)) {
         return false;
@@ -128,7 +128,7 @@ static void net_leave(struct ibshift_net *net, uint32_t peer, const struct ibshi
 {
     const struct sim_end *end = (struct sim_end *)net;
     struct sim_net *n = end->world;
-    uint32_t i = sim_message_make(n, end->self, end->first + peer, key);
+    uint32_t i = sim_message_make(n, end->self, end->job.first + peer, key);
 
     n->messages[i].pending++;
     sim_queue_at(n->queue, end->at + n->options.control, SIM_LEAVE, i, 0);
@@ -140,7 +140,7 @@ static void net_describe(struct ibshift_net *net, uint32_t peer, char *text, siz
     const struct sim_net *n = end->world;
 
     snprintf(text, size, "simulated rank %u on %s", peer,
-             ibshift_host_name(n->graph, n->ends[end->first + peer].host));
+             ibshift_host_name(n->graph, n->ends[end->job.first + peer].host));
 }
 
 static uint64_t net_now(struct ibshift_net *net)
@@ -210,21 +210,18 @@ struct sim_net *sim_net_create(const struct ibshift_fabric *graph,
                                       .world = n,
                                       .self = r,
                                       .host = host_of[r],
-                                      .ranks = ranks,
+                                      .job = {.ranks = ranks},
                                       .wake = SIM_NEVER};
     }
     set_clocks(n);
     return n;
 }
 
-void sim_net_set_job(struct sim_net *n, uint32_t first, uint32_t ranks, uint64_t start,
-                     size_t max_eager)
+void sim_net_set_job(struct sim_net *n, const struct sim_net_job *job)
 {
-    for (struct sim_end *end = &n->ends[first]; end < &n->ends[first + ranks]; end++) {
-        end->first = first;
-        end->ranks = ranks;
-        end->start = start;
-        end->net.max_eager = max_eager;
+    for (uint32_t r = job->first; r < job->first + job->ranks; r++) {
+        n->ends[r].job = *job;
+        n->ends[r].net.max_eager = job->max_eager;
     }
 }
 
@@ -255,7 +252,7 @@ void sim_net_begin(struct sim_net *n, struct sim_fabric *fabric, sim_net_turn tu
     for (uint32_t r = 0; r < n->ranks; r++) {
         double skew = ibshift_random_share(&n->random) * (double)n->options.skew;
 
-        n->ends[r].at = n->queue->now + n->ends[r].start + (uint64_t)skew;
+        n->ends[r].at = n->queue->now + n->ends[r].job.start + (uint64_t)skew;
         sim_end_wake(n, r, n->ends[r].at);
     }
 }
@@ -272,7 +269,7 @@ void sim_net_wake_at(struct sim_net *n, uint32_t rank, uint64_t clock)
 /* own = offset + pace x true time, on both sides. */
 struct ibshift_clock sim_net_clock(const struct sim_net *n, uint32_t rank)
 {
-    const struct sim_end *own = &n->ends[rank], *first = &n->ends[own->first];
+    const struct sim_end *own = &n->ends[rank], *first = &n->ends[own->job.first];
 
     return (struct ibshift_clock){.offset = first->clock_offset - own->clock_offset,
                                   .drift = first->clock_pace / own->clock_pace - 1,

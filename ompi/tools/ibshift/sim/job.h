@@ -52,7 +52,11 @@ struct sim_job_params {
     size_t eager;                  /* bytes that wait for no grant; 0: as the net has it */
     /* NULL: none. Every rank gets a copy; its clock is true, unless the pace says sync. */
     const struct ibshift_pace *pace;
-    bool verify;    /* all-to-all and allgather: move real bytes and look at them */
+    bool verify; /* all-to-all and allgather: move real bytes and look at them */
+    /* Which LID of its destination's host a message goes to: [from * ranks + to], or where NULL the
+     * same for all. */
+    const uint8_t *lid_offsets;
+    uint32_t lid_offset;
     uint64_t start; /* ps: its ranks begin then, or later by their skew */
     uint32_t calls; /* that each rank makes, one after the other; 0: 1 */
 };

@@ -131,7 +131,7 @@ static void notify_side(struct sim_net *n, const struct sim_message *m, int side
 
     notify(n, own,
            &(struct sim_notice){.cookie = m->cookie[side],
-                                .peer = other - n->ends[own].first,
+                                .peer = other - n->ends[own].job.first,
                                 .status = status,
                                 .granted = SIM_NO_MESSAGE});
 }
@@ -202,6 +202,16 @@ static void copy_message(struct sim_net *n, uint32_t message, size_t length)
     sim_queue_at(n->queue, end + n->options.copy_flight, SIM_LOCAL, message, 0);
 }
 
+/* Of the host that rank `to` is on, for what rank `from` sends there. */
+static uint16_t lid_of(const struct sim_net *n, uint32_t from, uint32_t to)
+{
+    const struct sim_net_job *job = &n->ends[from].job;
+    size_t cell = (size_t)(from - job->first) * job->ranks + (to - job->first);
+
+    return (uint16_t)(ibshift_host_lid(n->graph, n->ends[to].host) +
+                      (job->lid_offsets != NULL ? job->lid_offsets[cell] : job->lid_offset));
+}
+
 /* The whole message, or its next piece. */
 static void enter_fabric(struct sim_net *n, uint32_t message)
 {
@@ -213,7 +223,7 @@ static void enter_fabric(struct sim_net *n, uint32_t message)
     struct sim_flow flow = {.user = message,
                             .from = from->host,
                             .bytes = piece > 0 && piece < left ? piece : left,
-                            .lid = (uint16_t)ibshift_host_lid(n->graph, to->host)};
+                            .lid = lid_of(n, m->from, m->to)};
 
     flow.sl = sim_service_level(n->graph, flow.from, flow.lid, 0);
     m->entered += flow.bytes;
@@ -244,7 +254,7 @@ static void grant_enters_fabric(struct sim_net *n, uint32_t message)
                             .from = n->ends[m->to].host,
                             .bytes = n->options.grant_bytes,
                             .is_other = true,
-                            .lid = (uint16_t)ibshift_host_lid(n->graph, n->ends[m->from].host)};
+                            .lid = lid_of(n, m->to, m->from)};
 
     flow.sl = sim_service_level(n->graph, flow.from, flow.lid, 1);
     sim_fabric_send(n->fabric, &flow);
@@ -276,7 +286,7 @@ static void leave_arrives(struct sim_net *n, uint32_t message)
 static uint64_t way_back(const struct sim_net *n, const struct sim_message *m)
 {
     uint32_t port = n->graph->hosts[n->ends[m->to].host];
-    unsigned lid = ibshift_host_lid(n->graph, n->ends[m->from].host), hops = 1;
+    unsigned lid = lid_of(n, m->to, m->from), hops = 1;
     uint64_t each = 0;
 
     if (n->ends[m->to].host == n->ends[m->from].host) {

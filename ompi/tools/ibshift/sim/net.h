@@ -54,10 +54,17 @@ struct sim_net *sim_net_create(const struct ibshift_fabric *graph,
                                uint32_t ranks, struct sim_queue *queue);
 void sim_net_free(struct sim_net *net);
 
-/* Ranks first .. first + ranks - 1 are a job that begins at that time, and its ranks 0 .. ranks - 1
- * for each other; what it sends without a grant. Before it begins; without it all are one job. */
-void sim_net_set_job(struct sim_net *net, uint32_t first, uint32_t ranks, uint64_t start,
-                     size_t max_eager);
+/* Ranks that are numbered from 0 for each other. */
+struct sim_net_job {
+    uint32_t first, ranks;
+    uint64_t start;             /* ps: they begin then, or later by their skew */
+    size_t max_eager;           /* bytes that wait for no grant */
+    const uint8_t *lid_offsets; /* as in sim_job_params */
+    uint32_t lid_offset;
+};
+
+/* Before it begins; without it all are one job. */
+void sim_net_set_job(struct sim_net *net, const struct sim_net_job *job);
 
 /* For the fabric that it is told of before it begins: something has come of a message or grant. */
 void sim_net_arrived(struct sim_net *net, uint32_t user, enum sim_arrival arrival);
@@ -139,8 +146,7 @@ struct sim_end {
     struct ibshift_net net;
     struct sim_net *world;
     uint32_t self, host;
-    uint32_t first, ranks;      /* of its job: its peers are numbered from there */
-    uint64_t start;             /* ps: it begins then, or later by its skew */
+    struct sim_net_job job;     /* its peers are numbered from the first */
     uint64_t at;                /* ps: its processor is busy until then */
     uint64_t copied;            /* ps: its last copy to a rank of its host has been made */
     uint64_t wake;              /* when its next turn is, or SIM_NEVER */

@@ -60,8 +60,14 @@ static void number_ranks(struct sim_run *run, const struct sim_job_params *jobs)
     }
     run->net = sim_net_create(run->params.graph, &run->params.net, host_of, ranks, &run->queue);
     for (uint32_t j = 0; j < run->jobs; j++) {
-        sim_net_set_job(run->net, run->job[j].first, jobs[j].ranks, jobs[j].start,
-                        jobs[j].eager > 0 ? jobs[j].eager : run->params.net.max_eager);
+        sim_net_set_job(run->net, &(struct sim_net_job){
+                                      .first = run->job[j].first,
+                                      .ranks = jobs[j].ranks,
+                                      .start = jobs[j].start,
+                                      .max_eager = jobs[j].eager > 0 ? jobs[j].eager
+                                                                     : run->params.net.max_eager,
+                                      .lid_offsets = jobs[j].lid_offsets,
+                                      .lid_offset = jobs[j].lid_offset});
     }
     free(host_of);
 }
