@@ -96,7 +96,7 @@ void svg_cells(FILE *out, struct svg_point at, struct svg_point cell, const enum
     fputs("</g>\n", out);
 }
 
-void svg_circle(FILE *out, struct svg_point at, double radius, enum svg_color fill)
+static void svg_circle(FILE *out, struct svg_point at, double radius, enum svg_color fill)
 {
     fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"%s\"/>\n", at.x, at.y, radius,
             colors[fill]);
@@ -111,17 +111,14 @@ void svg_line(FILE *out, struct svg_point from, struct svg_point to, enum svg_co
             from.x, from.y, to.x, to.y, colors[stroke], width, dashes[dash]);
 }
 
-void svg_arrow(FILE *out, struct svg_point from, struct svg_point to, enum svg_color stroke,
-               double gap)
+void svg_arrow(FILE *out, struct svg_point from, struct svg_point to, enum svg_color stroke)
 {
     double length = hypot(to.x - from.x, to.y - from.y);
     double ux = (to.x - from.x) / length, uy = (to.y - from.y) / length;
 
-    if (length < 2 * gap + 1) {
+    if (length < 1) {
         return;
     }
-    from = (struct svg_point){from.x + ux * gap, from.y + uy * gap};
-    to = (struct svg_point){to.x - ux * gap, to.y - uy * gap};
     svg_line(out, from, (struct svg_point){to.x - ux * 5, to.y - uy * 5}, stroke, 1.4, SVG_SOLID);
     fprintf(out, "<path d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1fZ\" fill=\"%s\"/>\n", to.x, to.y,
             to.x - ux * 8 - uy * 3.5, to.y - uy * 8 + ux * 3.5, to.x - ux * 8 + uy * 3.5,
@@ -195,7 +192,8 @@ static void text_upright(FILE *out, struct svg_point at, double size, const char
     fputs("</text>\n", out);
 }
 
-double svg_text_width(const char *text, double size)
+/* Roughly how wide the text will be: to keep labels apart. */
+static double svg_text_width(const char *text, double size)
 {
     return 0.62 * size * (double)strlen(text);
 }

@@ -40,12 +40,10 @@ void svg_frame(FILE *out, double x, double y, double width, double height, enum 
  * Browsers show the name under the pointer. */
 void svg_cells(FILE *out, struct svg_point at, struct svg_point cell, const enum svg_color *cells,
                int count, const char *name);
-void svg_circle(FILE *out, struct svg_point at, double radius, enum svg_color fill);
 void svg_line(FILE *out, struct svg_point from, struct svg_point to, enum svg_color stroke,
               double width, enum svg_dash dash);
-/* A line with a head; it stops short of both points by the given gap. */
-void svg_arrow(FILE *out, struct svg_point from, struct svg_point to, enum svg_color stroke,
-               double gap);
+/* A line with a head. */
+void svg_arrow(FILE *out, struct svg_point from, struct svg_point to, enum svg_color stroke);
 void svg_text(FILE *out, struct svg_point at, double size, enum svg_anchor anchor,
               const char *format, ...) __attribute__((format(printf, 5, 6)));
 void svg_bold(FILE *out, struct svg_point at, double size, enum svg_anchor anchor,
@@ -53,8 +51,6 @@ void svg_bold(FILE *out, struct svg_point at, double size, enum svg_anchor ancho
 /* Text on a filled shape: white where the fill is dark. */
 void svg_label_on(FILE *out, struct svg_point at, double size, enum svg_color fill,
                   const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* Roughly how wide the text will be: to keep labels apart. */
-double svg_text_width(const char *text, double size);
 
 /* ---- charts: curves over one axis, with title, grid, axes from 0, legend and named points ---- */
 

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "draw/svg.h"
 #include "fabric/joblist.h"
 #include "fabric/names.h"
 #include "fabric/paths/contend.h"
@@ -32,7 +31,7 @@ struct row {
 struct audit {
     struct pool pool;
     const struct cli_args *args;
-    const char *jobs, *output;
+    const char *jobs;
     bool is_json, has_progress;
     const struct ibshift_fabric *fabric;
     struct fabric_nodes nodes;
@@ -272,44 +271,6 @@ static void report_json(const struct audit *a)
     json_end(&j);
 }
 
-/* Jobs by their gain, from the most, over the share of the node hours that they and those before
- * them took. */
-static void draw_gains(struct audit *a, FILE *out)
-{
-    struct sums s = add_up(a);
-    double *x = pool_new(&a->pool, a->count, 2 * sizeof(*x));
-    double *y = pool_new(&a->pool, a->count, 2 * sizeof(*y)), before = 0;
-    struct chart_series series = {
-        .label = "all jobs", .color = SVG_BLUE, .count = 2 * (int)a->count, .x = x, .y = y};
-
-    for (uint32_t i = 0; i < a->count; i++) {
-        x[2 * i] = before;
-        before += s.weight > 0 ? 100 * weight_of(&a->rows[i]) / s.weight : 0;
-        x[2 * i + 1] = before;
-        y[2 * i] = y[2 * i + 1] = gain_of(&a->rows[i]);
-    }
-    chart_write(out,
-                &(struct chart){.title = "The gain, over the node hours",
-                                .subtitle = "time of a long all-to-all in rank order over that "
-                                            "in ibshift's order, counted on the links",
-                                .x_title = "node hours, %, jobs with the most to gain first",
-                                .y_title = "times less",
-                                .series = &series,
-                                .series_count = 1});
-}
-
-static int write_file(struct audit *a)
-{
-    struct output out;
-    int rc = cli_output_open(a->args->command, a->output, &out);
-
-    if (rc != CLI_OK) {
-        return rc;
-    }
-    draw_gains(a, out.file);
-    return cli_output_close(a->args->command, a->output, &out, rc);
-}
-
 /* ---- */
 
 static void read_jobs(struct audit *a)
@@ -352,12 +313,6 @@ static int audit(const struct cli_args *args, struct ibshift_fabric *f)
                            a->jobs, a->unknown, a->stranger);
     } else {
         qsort(a->rows, a->count, sizeof(*a->rows), by_gain);
-        if (a->output != NULL && a->count == 0) {
-            fprintf(stderr, "ibshift %s: %s is not written: there is no job to show\n",
-                    args->command, a->output);
-        } else if (a->output != NULL) {
-            status = write_file(a);
-        }
         (a->is_json ? report_json : report)(a);
     }
     pool_free(&a->pool);
@@ -375,8 +330,6 @@ int cmd_fabric_audit(int argc, char **argv)
          "of "
          "NODES (needed)",
          .where = &a.jobs, .is_needed = true},
-        {"--output", 'o', CLI_OUTPUT, "FILE", "write a picture (SVG): the gain of each job",
-         .where = &a.output, .words = cli_svg_only},
         cli_json_option(&a.is_json),
         {.name = NULL},
     };

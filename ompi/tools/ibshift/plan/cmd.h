@@ -13,9 +13,9 @@ enum { PLAN_SIZES_MAX = 64 };
 
 enum plan_model { PLAN_COMBINED, PLAN_LOGGP, PLAN_LOGFP, PLAN_MODELS };
 
-enum plan_picture { PLAN_DATA, PLAN_TIME, PLAN_TREE };
+enum plan_picture { PLAN_DATA, PLAN_TIME };
 
-enum plan_format { PLAN_TEXT, PLAN_SVG, PLAN_DOT, PLAN_JSON };
+enum plan_format { PLAN_TEXT, PLAN_SVG, PLAN_JSON };
 
 struct plan_command;
 

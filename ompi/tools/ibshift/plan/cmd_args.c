@@ -263,8 +263,8 @@ static int set_node_params(void *where, const char *text)
 }
 
 static const char *const model_words[] = {"combined", "loggp", "logfp", NULL};
-static const char *const picture_words[] = {"data", "time", "tree", NULL};
-static const char *const format_words[] = {"text", "svg", "dot", NULL};
+static const char *const picture_words[] = {"data", "time", NULL};
+static const char *const format_words[] = {"text", "svg", NULL};
 static const char *const split_words[] = {"half", "optimal", NULL};
 
 enum { ROWS_MOST = 40 };
@@ -352,9 +352,9 @@ static size_t use_rows(struct plan_args *args, struct cli_option *to)
          "of the publication (compare: dots in the picture)",
          .where = &args->has_table},
         {"--picture", 'd', CLI_CHOICE, "NAME",
-         "data (what each rank holds), time (space-time diagram) or tree", .where = &args->picture,
+         "data (what each rank holds) or time (space-time diagram)", .where = &args->picture,
          .words = picture_words},
-        {"--format", 'f', CLI_CHOICE, "NAME", "text, svg or dot", .where = &args->format,
+        {"--format", 'f', CLI_CHOICE, "NAME", "text or svg", .where = &args->format,
          .words = format_words},
         cli_json_option(&args->is_json),
         cli_output_option(&args->output, "the file to write (default: the terminal)"),
@@ -380,9 +380,7 @@ static void fill_rows(struct plan_args *args, struct cli_option rows[ROWS_MOST])
 
 unsigned plan_formats(int picture)
 {
-    return picture == PLAN_DATA   ? 1u << PLAN_TEXT | 1u << PLAN_SVG
-           : picture == PLAN_TIME ? 1u << PLAN_SVG
-                                  : 1u << PLAN_SVG | 1u << PLAN_DOT;
+    return picture == PLAN_DATA ? 1u << PLAN_TEXT | 1u << PLAN_SVG : 1u << PLAN_SVG;
 }
 
 /* The ending of the output's name says the format where nothing else does. */
@@ -391,11 +389,7 @@ static int take_ending(struct plan_args *args)
     static const struct {
         const char *word;
         enum plan_format format;
-    } endings[] = {{"txt", PLAN_TEXT},
-                   {"svg", PLAN_SVG},
-                   {"dot", PLAN_DOT},
-                   {"gv", PLAN_DOT},
-                   {"json", PLAN_JSON}};
+    } endings[] = {{"txt", PLAN_TEXT}, {"svg", PLAN_SVG}, {"json", PLAN_JSON}};
     enum { ENDINGS = sizeof(endings) / sizeof(endings[0]) };
     const char *name = args->row->name, *formats[ENDINGS + 1] = {NULL}, *dot;
     unsigned fit = strcmp(name, "draw") == 0      ? plan_formats(args->picture)

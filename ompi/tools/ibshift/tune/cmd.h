@@ -11,9 +11,8 @@ enum tune_install { TUNE_INSTALL_NOT, TUNE_INSTALL_USER, TUNE_INSTALL_SYSTEM };
 /* Neither a file nor a place to install it: standard output. */
 struct tune_target {
     const char *output;
-    const char *plot; /* NULL: no picture */
-    int install;      /* enum tune_install */
-    bool is_forced;   /* a noisy one too */
+    int install;    /* enum tune_install */
+    bool is_forced; /* a noisy one too */
 };
 
 struct tune_request {

@@ -162,30 +162,6 @@ static int measure_level(struct tune_wires *wires, enum tune_level level, double
     return rc;
 }
 
-/* Every level that was measured has a model. */
-static bool is_fitted(const struct tune_found *found)
-{
-    for (int level = 0; level < TUNE_LEVELS; level++) {
-        if (found->level[level].is_there && found->level[level].error < 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A picture shows why the times are too noisy: it is drawn then too. */
-static int deliver(const struct tune_target *to, struct tune_found *found,
-                   struct ibshift_model *local)
-{
-    int rc = tune_judge(to, found, local), drawn;
-
-    if (to->plot == NULL || rc == CLI_UNFIT || !is_fitted(found)) {
-        return rc;
-    }
-    drawn = tune_plot(to->plot, found);
-    return drawn == CLI_OK ? rc : drawn;
-}
-
 static int tune(const struct tune_request *request)
 {
     static struct tune_found found;
@@ -211,7 +187,7 @@ static int tune(const struct tune_request *request)
         fprintf(stderr, "ibshift tune: rank %d: %s\n", wires.rank, strerror(-rc));
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    rc = wires.rank == 0 ? deliver(&request->target, &found, &local) : CLI_OK;
+    rc = wires.rank == 0 ? tune_judge(&request->target, &found, &local) : CLI_OK;
     MPI_Bcast(&rc, 1, MPI_INT, 0, MPI_COMM_WORLD);
     tune_wires_close(&wires);
     return rc;

@@ -35,7 +35,8 @@ static double least_of(const double *us, double *weight, double *spread)
     return sorted[0];
 }
 
-double tune_least(const struct tune_points *points, int probe, double *weight, double *spread)
+static double least_in_passes(const struct tune_points *points, int probe, double *weight,
+                              double *spread)
 {
     double us[TUNE_PASSES];
 
@@ -85,7 +86,7 @@ bool tune_found(struct tune_level_found *level, const struct ibshift_model *mode
     level->noise = 0;
     for (int i = 0; i < count; i++) {
         points[i].probe = level->points.probes[i];
-        points[i].us = tune_least(&level->points, i, &points[i].weight, &spread);
+        points[i].us = least_in_passes(&level->points, i, &points[i].weight, &spread);
         if (points[i].probe.kind == TUNE_STREAM) {
             level->noise += spread;
             streams++;
@@ -173,7 +174,7 @@ static void say_points(FILE *out, const struct tune_level_found *level)
             level->error * 100, level->noise * 100);
     for (int i = 0; i < level->points.count; i++) {
         const struct tune_probe *probe = &level->points.probes[i];
-        double weight, spread, us = tune_least(&level->points, i, &weight, &spread);
+        double weight, spread, us = least_in_passes(&level->points, i, &weight, &spread);
         double price = tune_price(probe, &level->model);
 
         fprintf(out, "#   %-6s %3u x %6llu B %10.3f %10.3f  ratio %.3f  spread %.1f %%\n",

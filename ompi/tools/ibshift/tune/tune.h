@@ -146,10 +146,6 @@ struct tune_found {
 
 /* For qsort(): doubles. */
 int tune_by_value(const void *a, const void *b);
-/* The least time of a probe in all passes. spread: how far the median of the passes is above it, in
- * proportion; weight: the more, the closer another pass came to it. */
-double tune_least(const struct tune_points *points, int probe, double *weight, double *spread);
-
 /* Fits the level's points: model has S, copy and reduce. False: they make no sense. The noise is how
  * far the median of the passes is above the least, in the mean of the probes that stream. */
 bool tune_found(struct tune_level_found *level, const struct ibshift_model *model);
@@ -166,10 +162,7 @@ int tune_check_place(const struct tune_target *to, const struct ibshift_made *ma
  * a line for each reason. */
 int tune_judge(const struct tune_target *to, struct tune_found *found, struct ibshift_model *local);
 
-/* ---- plot.c and stages.c ---- */
-
-/* Of each level that was measured: FILE.svg has the first, FILE-node.svg the second. CLI_OK or CLI_USAGE. */
-int tune_plot(const char *path, const struct tune_found *found);
+/* ---- stages.c ---- */
 
 /* All ranks call it, one on each host. CLI_OK: they do; CLI_FAILED: they do not, and what is named
  * is printed. */
