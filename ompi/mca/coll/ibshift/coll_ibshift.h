@@ -63,6 +63,18 @@ struct ibshift_pacing {
 };
 
 /*
+ * What blocking all-to-alls with counts have come to know of their blocks (choose/padded.h). Only they change it, after calls that
+ * all ranks count alike.
+ */
+struct ibshift_padded {
+    uint32_t left;  /* calls until the ranks compare their counts, with this one; 0: this one does */
+    uint32_t apart; /* so many were between the last time and the next */
+    size_t most;    /* bytes of a block that goes padded; 0: none does */
+    struct ibshift_padded_counts counts; /* that they agreed on */
+    char *slots;                         /* of all blocks: sent, got; and counts of long ones */
+};
+
+/*
  * One communicator's state. Before its owner (the communicator) goes, disable() or the destructor
  * gives the fallbacks back.
  */
@@ -85,6 +97,7 @@ struct mca_coll_ibshift_module_t {
     struct ibshift_standing *standing; /* NULL: no grant for scratch has stood yet */
     struct ibshift_comm_order order;
     struct ibshift_pacing pacing;
+    struct ibshift_padded padded;
     /* Nonblocking calls may come in the middle of a blocking one: Open MPI makes communicators
      * so. */
     struct ibshift_tapes
@@ -156,7 +169,8 @@ int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communic
                    const struct ibshift_op *op, const char *name);
 
 /* The same of a block whose size two ranks have told unlike. */
-int ibshift_report_counts(const struct ompi_communicator_t *comm, const struct ibshift_op *op,
+int ibshift_report_counts(const mca_coll_ibshift_module_t *module,
+                          const struct ompi_communicator_t *comm, uint32_t seq,
                           const struct ibshift_mixed_unlike *unlike, const char *name);
 
 /* coll_ibshift_transport.c, coll_ibshift_observe.c */

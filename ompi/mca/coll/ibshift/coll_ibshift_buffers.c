@@ -140,8 +140,7 @@ void ibshift_side_let_go(struct ibshift_side *side)
     }
 }
 
-/* Of a side with counts. */
-static size_t block_bytes(const struct ibshift_side *side, uint32_t block)
+size_t ibshift_side_block_bytes(const struct ibshift_side *side, uint32_t block)
 {
     return count_of(side, block) * ibshift_type_size(type_of(side, block));
 }
@@ -204,7 +203,7 @@ static const char *first_byte(const struct ibshift_side *side)
     if (!has_displs(side)) {
         return side->user + ibshift_type_lower_bound(side->type);
     }
-    while (block_bytes(side, block) == 0) {
+    while (ibshift_side_block_bytes(side, block) == 0) {
         block++;
     }
     return side->user +
@@ -227,7 +226,7 @@ void ibshift_side_prepare(struct ibshift_side *side)
     }
     if (has_displs(side)) {
         for (uint32_t i = 0; i < side->blocks; i++) {
-            side->bytes += block_bytes(side, i);
+            side->bytes += ibshift_side_block_bytes(side, i);
         }
         side->is_staged =
             side->is_apart || (side->shape == IBSHIFT_SIDE_TYPES ? !has_whole_types(side)
@@ -279,7 +278,7 @@ static void typed_blocks(const struct ibshift_side *side, struct ibshift_blocks 
     ptrdiff_t *places = (ptrdiff_t *)(side->offsets + side->blocks);
 
     for (uint32_t i = 0; i < side->blocks; i++) {
-        lengths[i] = block_bytes(side, i);
+        lengths[i] = ibshift_side_block_bytes(side, i);
         places[i] = lengths[i] == 0 ? 0
                                     : ibshift_array_at(side->displs, i) +
                                           ibshift_type_lower_bound(side->types[i]);
@@ -302,7 +301,7 @@ static void counted_blocks(const struct ibshift_side *side, struct ibshift_block
     }
     side->offsets[0] = 0;
     for (uint32_t i = 0; i < side->blocks; i++) {
-        side->offsets[i + 1] = side->offsets[i] + block_bytes(side, i);
+        side->offsets[i + 1] = side->offsets[i] + ibshift_side_block_bytes(side, i);
     }
     blocks->layout = IBSHIFT_OFFSETS;
     blocks->offsets = side->offsets;
@@ -456,15 +455,31 @@ static void copy_operands(const struct ibshift_side *side, bool pack)
     free(image);
 }
 
-static void convert_counts(const struct ibshift_side *side, bool pack)
+void ibshift_side_move_block(const struct ibshift_side *side, uint32_t block, char *packed,
+                             bool pack)
 {
-    for (uint32_t i = 0; i < side->blocks; i++) {
-        struct ompi_datatype_t *type = type_of(side, i);
-        ptrdiff_t unit = side->shape == IBSHIFT_SIDE_TYPES ? 1 : ibshift_type_extent(type);
+    struct ompi_datatype_t *type = type_of(side, block);
+    ptrdiff_t unit = side->shape == IBSHIFT_SIDE_TYPES ? 1 : ibshift_type_extent(type);
+    char *user = side->user + ibshift_array_at(side->displs, block) * unit;
+    size_t count = count_of(side, block);
 
-        convert(side, side->user + ibshift_array_at(side->displs, i) * unit, type,
-                count_of(side, i), side->scratch + side->offsets[i], pack);
+    if (side->is_device || !is_one_piece(type, count)) {
+        convert(side, user, type, count, packed, pack);
+        return;
     }
+    user += ibshift_type_lower_bound(type);
+    memcpy(pack ? packed : user, pack ? user : packed, count * ibshift_type_size(type));
+}
+
+bool ibshift_side_is_simple(const struct ibshift_side *side, struct ibshift_side_units *units)
+{
+    if (side->shape != IBSHIFT_SIDE_COUNTS || side->is_device || !is_one_piece(side->type, 2)) {
+        return false;
+    }
+    *units =
+        (struct ibshift_side_units){side->user + ibshift_type_lower_bound(side->type),
+                                    ibshift_type_size(side->type), ibshift_type_extent(side->type)};
+    return true;
 }
 
 void ibshift_side_move(const struct ibshift_side *side, bool pack)
@@ -472,11 +487,12 @@ void ibshift_side_move(const struct ibshift_side *side, bool pack)
     if (!side->is_staged || side->bytes == 0 || !(pack ? side->loads : side->stores)) {
         return;
     }
-    if (has_displs(side)) {
-        convert_counts(side, pack);
-    } else if (side->is_operand) {
+    for (uint32_t i = 0; has_displs(side) && i < side->blocks; i++) {
+        ibshift_side_move_block(side, i, side->scratch + side->offsets[i], pack);
+    }
+    if (side->is_operand) {
         copy_operands(side, pack);
-    } else {
+    } else if (!has_displs(side)) {
         convert(side, side->user, side->type, elements(side), side->scratch, pack);
     }
 }

@@ -78,6 +78,20 @@ void ibshift_side_places(const struct ibshift_side *side, size_t *lengths, ptrdi
 /* The user's data to scratch, or back, for a side that is staged. */
 void ibshift_side_move(const struct ibshift_side *side, bool pack);
 
+/* Of a side with counts: a block's bytes; and those alone to memory of the library, or back. */
+size_t ibshift_side_block_bytes(const struct ibshift_side *side, uint32_t block);
+void ibshift_side_move_block(const struct ibshift_side *side, uint32_t block, char *packed,
+                             bool pack);
+
+/* Of one whose blocks are all in one piece, in memory of the host: what counts and displacements count. */
+struct ibshift_side_units {
+    char *base;
+    size_t size;
+    ptrdiff_t extent;
+};
+/* False: it is not so simple. */
+bool ibshift_side_is_simple(const struct ibshift_side *side, struct ibshift_side_units *units);
+
 /* Bytes from the user's pointer to the first byte that the type touches. */
 ptrdiff_t ibshift_type_lower_bound(const struct ompi_datatype_t *type);
 ptrdiff_t ibshift_type_extent(const struct ompi_datatype_t *type);

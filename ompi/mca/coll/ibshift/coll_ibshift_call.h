@@ -114,6 +114,17 @@ int ibshift_call(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *
                  const struct ibshift_called *called, struct ibshift_tape_run *run,
                  struct ompi_request_t **request);
 
+/* What fails on one rank alone ends the collective on all; the first error's code. OMPI_SUCCESS and
+ * OMPI_ERR_NOT_SUPPORTED come back as they are. */
+int ibshift_call_fail(mca_coll_ibshift_module_t *module, int rc);
+
+/* A call in which this rank has no part: it has its number. */
+void ibshift_call_skip(mca_coll_ibshift_module_t *module);
+
+/* coll_ibshift_padded.c: as ibshift_call() of a blocking all-to-all with counts. */
+int ibshift_padded_call(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                        const struct ibshift_called *called, struct ibshift_tape_run *run);
+
 /*
  * A communicator begins. Open MPI makes one with nonblocking collectives on another, whose errors
  * it does not look at (4.1, 5.0): after such an error the new one has failed before it begins.

@@ -328,11 +328,9 @@ static int find_paced(mca_coll_ibshift_module_t *module, const struct ibshift_jo
     return OMPI_SUCCESS;
 }
 
-/* OMPI_ERR_OUT_OF_RESOURCE: not even what is asked for is known. *lacks_memory: false, until an answer is to the others'
- * question no more. */
-static int make_question(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                         const struct ibshift_plan *plan, bool is_blocking, bool *lacks_memory,
-                         struct ibshift_question *question)
+int ibshift_choose_question(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                            const struct ibshift_plan *plan, bool is_blocking, bool *lacks_memory,
+                            struct ibshift_question *question)
 {
     struct ibshift_paced *paced;
     int rc = find_paced(module, job, is_blocking, &paced);
@@ -373,7 +371,7 @@ static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communica
     }
     plan.nodes = &module->choices.nodes;
     plan.root = 0; /* also where ranks come to roots in another order */
-    rc = make_question(module, job, &plan, params->is_attended, &lacks_memory, &question);
+    rc = ibshift_choose_question(module, job, &plan, params->is_attended, &lacks_memory, &question);
     if (OMPI_SUCCESS != rc) {
         return rc;
     }

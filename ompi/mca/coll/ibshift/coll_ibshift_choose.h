@@ -31,6 +31,12 @@ int ibshift_choose_call(mca_coll_ibshift_module_t *module, const struct ompi_com
                         const struct ibshift_job *job, bool is_blocking,
                         struct ibshift_op_params *params);
 
+/* What is asked for such a job. OMPI_ERR_OUT_OF_RESOURCE: not even that is known. *lacks_memory: false, until an answer is to
+ * the others' question no more. */
+int ibshift_choose_question(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                            const struct ibshift_plan *plan, bool is_blocking, bool *lacks_memory,
+                            struct ibshift_question *question);
+
 /* The call runs that plan, and who looks on sees it. */
 static inline void ibshift_choose_run(mca_coll_ibshift_module_t *module,
                                       enum ibshift_collective collective,

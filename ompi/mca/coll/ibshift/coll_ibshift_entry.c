@@ -64,6 +64,14 @@ IN_LINE struct ibshift_raw with_types(struct ibshift_raw raw, struct ompi_dataty
     return raw;
 }
 
+IN_LINE int call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                          const struct ibshift_called *called, struct ibshift_tape_run *run)
+{
+    return IBSHIFT_ALLTOALL == called->collective && 0 != (called->raw.form & IBSHIFT_RAW_VECTOR)
+               ? ibshift_padded_call(module, comm, called, run)
+               : ibshift_call(module, comm, called, run, NULL);
+}
+
 #define AT_ROOT(value, otherwise) (module->rank == (uint32_t)root ? (value) : (otherwise))
 
 #define STRING_OF(a)    #a

@@ -20,7 +20,7 @@ __attribute__((noinline)) static int THE(NAME, _slowly)(PARAMS(struct ompi_commu
                                                                struct ibshift_tape_run *run))
 {
     const struct ibshift_called called = {STRING(NAME), IBSHIFT_BLOCKING, KIND, RAW};
-    int rc = ibshift_call(module, comm, &called, run, NULL);
+    int rc = call_blocking(module, comm, &called, run);
 
     return OMPI_ERR_NOT_SUPPORTED != rc ? rc
                                         : module->fallback.THE(coll_, NAME)(ARGS(

@@ -93,10 +93,12 @@ static void describe_blocks(const mca_coll_ibshift_module_t *module, const struc
     } else if (gets_all && !has_all) {
         recv = (struct ibshift_side){.shape = IBSHIFT_SIDE_ABSENT};
     }
+    job->is_padded = 0 != (raw->form & IBSHIFT_RAW_PADDED);
     if (0 != (raw->form & IBSHIFT_RAW_VECTOR)) {
         job->needs =
-            IBSHIFT_ALG_SIZES |
-            (IBSHIFT_ALLGATHER == job->collective ? IBSHIFT_ALG_SIZES_ALL : IBSHIFT_ALG_SIZES_NODE);
+            IBSHIFT_ALG_SIZES | (IBSHIFT_ALLGATHER == job->collective  ? IBSHIFT_ALG_SIZES_ALL
+                                 : 0 != (raw->form & IBSHIFT_RAW_LONG) ? 0
+                                                                       : IBSHIFT_ALG_SIZES_NODE);
     }
     if (!ibshift_job_is_any_size(job)) {
         job->bytes =
@@ -310,9 +312,9 @@ static uint64_t number_of_operator(const struct ibshift_job *job)
 uint32_t ibshift_job_badge(const struct ibshift_job *job, const struct ibshift_alg *alg,
                            const struct ibshift_plan *plan)
 {
-    enum ibshift_badge_variant variant = 0 == job->needs           ? IBSHIFT_BADGE_EVEN
-                                         : NULL == job->recv.types ? IBSHIFT_BADGE_COUNTED
-                                                                   : IBSHIFT_BADGE_TYPED;
+    enum ibshift_badge_variant variant = 0 == job->needs && !job->is_padded ? IBSHIFT_BADGE_EVEN
+                                         : NULL == job->recv.types          ? IBSHIFT_BADGE_COUNTED
+                                                                            : IBSHIFT_BADGE_TYPED;
 
     return ibshift_badge(variant, number_of_operator(job), alg, plan, job->root);
 }
@@ -369,16 +371,17 @@ static void bytes_text(uint32_t word, char text[NAME])
     snprintf(text, NAME, "%s%u", UINT32_MAX == word ? "at least " : "", word);
 }
 
-int ibshift_report_counts(const struct ompi_communicator_t *comm, const struct ibshift_op *op,
+int ibshift_report_counts(const mca_coll_ibshift_module_t *module,
+                          const struct ompi_communicator_t *comm, uint32_t seq,
                           const struct ibshift_mixed_unlike *unlike, const char *name)
 {
     char key[IBSHIFT_CALL_NUMBER], sent[NAME], awaited[NAME];
 
-    ibshift_call_number(op->params.comm, op->seq, key, sizeof(key));
+    ibshift_call_number(module->wire_id, seq, key, sizeof(key));
     bytes_text(unlike->sent, sent);
     bytes_text(unlike->awaited, awaited);
     ibshift_help("counts-unlike", name, comm->c_name, key, unlike->from, sent, unlike->to, awaited,
-                 name_of(op, op->params.rank), ompi_process_info.nodename);
+                 module->rank, ompi_process_info.nodename);
     return code_of(-EMSGSIZE);
 }
 

@@ -13,6 +13,9 @@ enum ibshift_raw_form {
     IBSHIFT_RAW_IN_PLACE = 1,
     IBSHIFT_RAW_VECTOR = 2, /* allgatherv, not allgather: they have different plans */
     IBSHIFT_RAW_TYPES = 4,  /* alltoallw */
+    IBSHIFT_RAW_PADDED =
+        8, /* the blocks of one with counts that go padded (coll_ibshift_padded.c), */
+    IBSHIFT_RAW_LONG = 16 /* and those that do not */
 };
 
 /*
@@ -50,6 +53,7 @@ struct ibshift_job {
     uint32_t root;
     uint32_t needs; /* the row must have one of these flags; 0: any row */
     uint64_t bytes; /* what the choice looks at: a block, or the vector; the same on all ranks */
+    bool is_padded; /* of one with counts */
     bool in_place;  /* send and recv overlap in the way that alg.h says */
     struct ompi_op_t *op; /* of a reduction */
     struct ibshift_side send, recv;

@@ -88,6 +88,6 @@ int ibshift_call_report(const ibshift_call_t *call)
         call->tells_counts ? &call->mixed->mixed.unlike : NULL;
 
     return NULL != unlike && unlike->sent != unlike->awaited
-               ? ibshift_report_counts(comm, &call->op, unlike, call->name)
+               ? ibshift_report_counts(call->module, comm, call->op.seq, unlike, call->name)
                : ibshift_report(call->module, comm, &call->op, call->name);
 }

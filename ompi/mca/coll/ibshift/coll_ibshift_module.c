@@ -128,6 +128,7 @@ static void module_construct(mca_coll_ibshift_module_t *module)
     /* All that is ours: OMPI_SUCCESS and what has been found of nothing are 0, too. */
     memset((char *)module + sizeof(module->super), 0, sizeof(*module) - sizeof(module->super));
     ibshift_ledger_init(&module->ledger);
+    module->padded.left = module->padded.apart = 2;
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;
     IBSHIFT_SET_REVOKE(&module->super, ibshift_revoke_local);
@@ -148,6 +149,7 @@ static void module_destruct(mca_coll_ibshift_module_t *module)
     ibshift_standing_free(module->standing, has_failed);
     module->standing = NULL;
     free(module->peers);
+    free(module->padded.slots);
     if (1 == atomic_fetch_sub_explicit(&modules, 1, memory_order_relaxed) &&
         ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_STARTED) {
         ibshift_end();

@@ -11,9 +11,7 @@
 #include "opal/runtime/opal_progress.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -212,8 +210,12 @@ static void wait_for(ibshift_call_t *call)
     }
 }
 
-/* What fails here on one rank alone must end the collective on all. */
-static int fail_here(mca_coll_ibshift_module_t *module, int rc)
+void ibshift_call_skip(mca_coll_ibshift_module_t *module)
+{
+    (void)next_comm_seq(module, module->wire_id);
+}
+
+int ibshift_call_fail(mca_coll_ibshift_module_t *module, int rc)
 {
     if (OMPI_SUCCESS == rc || OMPI_ERR_NOT_SUPPORTED == rc) {
         return rc;
@@ -242,7 +244,7 @@ static int create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
             ibshift_call_give_back(call);
         }
     }
-    rc = fail_here(module, rc);
+    rc = ibshift_call_fail(module, rc);
     *out = OMPI_SUCCESS == rc ? call : NULL;
     return rc;
 }
@@ -346,7 +348,7 @@ static int run_once(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     if (NULL == run) {
         rc = ibshift_tape_find(module, form, comm, job, raw, &kept);
         if (OMPI_SUCCESS != rc) {
-            return fail_here(module, rc);
+            return ibshift_call_fail(module, rc);
         }
     }
     rc = begin(module, comm, job, form, run, &call);

@@ -117,6 +117,10 @@ ibshift_tape_latest(mca_coll_ibshift_module_t *module, enum ibshift_form form,
 {
     struct ibshift_again *latest = module->latest[form][collective];
 
+    if (IBSHIFT_BLOCKING == form && IBSHIFT_ALLTOALL == collective &&
+        0 != (raw.form & IBSHIFT_RAW_VECTOR) && 0 == --module->padded.left) {
+        return NULL; /* this call has more to do */
+    }
     if (NULL == latest || !ibshift_again_is_like(latest, module, collective, &raw) ||
         !ibshift_tapes_serve(module)) {
         return NULL;

@@ -21,6 +21,7 @@
 #include "choose/choose.h"
 #include "choose/crowd.h"
 #include "choose/digest.h"
+#include "choose/padded.h"
 #include "choose/pacing.h"
 #include "choose/rules.h"
 #include "choose/size.h"
