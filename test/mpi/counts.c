@@ -2,8 +2,10 @@
  * Counts of vectors that come again, change, or do not match.
  *     counts change SEED                alltoallv over and over, blocking and nonblocking in turn: with the counts of before, with
  *                                       others of one rank, or all anew; some blocks are long
+ *     counts recur SEED                 blocking alltoallv, alltoallw on types with gaps, and in place, with equal counts that come
+ *                                       again; now and then those of a pair of ranks change alone, or all
  *     counts unlike FORM NAME FROM TO   rank TO awaits one int more from rank FROM than that sends: an MPI error, and nobody hangs
- * FORM: blocking, nonblocking. NAME: alltoallv, gatherv (TO is the root), scatterv (FROM is).
+ * FORM: blocking, nonblocking, recurring (blocking, after calls with equal counts). NAME: alltoallv, gatherv (TO is the root), scatterv (FROM is).
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -43,9 +45,34 @@ static void draw(int counts[][RANKS_MOST], int only, uint64_t *random)
     }
 }
 
-/* On buffers with a gap behind each block. */
-static void call_once(int counts[][RANKS_MOST], int call)
+/* Each int has a gap as long behind it. */
+static void call_typed(const int *out, int *in, const int *scounts, int *sdispls,
+                       const int *rcounts, int *rdispls)
 {
+    static MPI_Datatype types[RANKS_MOST];
+    MPI_Datatype pairs;
+
+    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &pairs);
+    MPI_Type_commit(&pairs);
+    for (int i = 0; i < size; i++) {
+        types[i] = pairs;
+        sdispls[i] *= 2 * (int)sizeof(int);
+        rdispls[i] *= 2 * (int)sizeof(int);
+    }
+    MPI_Alltoallw(out, scounts, sdispls, types, in, rcounts, rdispls, types, MPI_COMM_WORLD);
+    MPI_Type_free(&pairs);
+    for (int i = 0; i < size; i++) {
+        sdispls[i] /= 2 * (int)sizeof(int);
+        rdispls[i] /= 2 * (int)sizeof(int);
+    }
+}
+
+enum how { BLOCKING, NONBLOCKING, TYPED, IN_PLACE, HOWS };
+
+/* On buffers with a gap behind each block. */
+static void call_once(int counts[][RANKS_MOST], int call, enum how how)
+{
+    int stride = how == TYPED ? 2 : 1;
     static int scounts[RANKS_MOST], sdispls[RANKS_MOST], rcounts[RANKS_MOST], rdispls[RANKS_MOST];
     int *out, *in;
     int outs = 0, ins = 0, wrong = 0;
@@ -58,15 +85,20 @@ static void call_once(int counts[][RANKS_MOST], int call)
         outs += scounts[i] + 1;
         ins += rcounts[i] + 1;
     }
-    out = malloc((size_t)outs * sizeof(int));
-    in = malloc((size_t)ins * sizeof(int));
-    memset(in, 0x55, (size_t)ins * sizeof(int));
+    out = calloc((size_t)(outs * stride), sizeof(int));
+    in = malloc((size_t)(ins * stride) * sizeof(int));
+    memset(in, 0x55, (size_t)(ins * stride) * sizeof(int));
     for (int i = 0; i < size; i++) {
         for (int k = 0; k < scounts[i]; k++) {
-            out[sdispls[i] + k] = value_of(rank, i, k, call);
+            (how == IN_PLACE ? in : out)[(sdispls[i] + k) * stride] = value_of(rank, i, k, call);
         }
     }
-    if (call % 2 == 0) {
+    if (how == TYPED) {
+        call_typed(out, in, scounts, sdispls, rcounts, rdispls);
+    } else if (how == IN_PLACE) {
+        MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, in, rcounts, rdispls, MPI_INT,
+                      MPI_COMM_WORLD);
+    } else if (how == BLOCKING) {
         MPI_Alltoallv(out, scounts, sdispls, MPI_INT, in, rcounts, rdispls, MPI_INT,
                       MPI_COMM_WORLD);
     } else {
@@ -78,9 +110,10 @@ static void call_once(int counts[][RANKS_MOST], int call)
     }
     for (int i = 0; i < size; i++) {
         for (int k = 0; k < rcounts[i]; k++) {
-            wrong += in[rdispls[i] + k] != value_of(i, rank, k, call);
+            wrong += in[(rdispls[i] + k) * stride] != value_of(i, rank, k, call);
+            wrong += stride > 1 && in[(rdispls[i] + k) * stride + 1] != 0x55555555;
         }
-        wrong += in[rdispls[i] + rcounts[i]] != 0x55555555;
+        wrong += in[(rdispls[i] + rcounts[i]) * stride] != 0x55555555;
     }
     if (wrong > 0) {
         printf("rank %d: call %d: %d ints are wrong\n", rank, call, wrong);
@@ -109,7 +142,53 @@ static int changes(uint64_t random)
         default:
             break;
         }
-        call_once(counts, call);
+        call_once(counts, call, call % 2 == 0 ? BLOCKING : NONBLOCKING);
+    }
+    return 0;
+}
+
+/* In place a rank gets from another as much as it sends. */
+static void set_pair(int counts[][RANKS_MOST], int a, int b, int there, int back)
+{
+    counts[a][b] = there;
+    counts[b][a] = back;
+}
+
+static void set_all(int counts[][RANKS_MOST], int count)
+{
+    for (int from = 0; from < size; from++) {
+        for (int to = 0; to < size; to++) {
+            counts[from][to] = count;
+        }
+    }
+}
+
+static int length_of(uint64_t *random)
+{
+    static const int bounds[] = {1, SHORT, 1000, LONG};
+
+    return below(random, bounds[below(random, 4)]);
+}
+
+static int recurs(uint64_t random)
+{
+    static int counts[RANKS_MOST][RANKS_MOST];
+
+    if (rank == 0) {
+        printf("counts: seed %llu\n", (unsigned long long)random);
+    }
+    for (int call = 0, most = 2; call < 4 * CALLS; call++) {
+        enum how how = (enum how)below(&random, HOWS);
+        int a = below(&random, size), b = below(&random, size), there = length_of(&random);
+
+        if (call % 30 == 0) {
+            most = below(&random, 3) == 0 ? length_of(&random) : 1 + below(&random, SHORT);
+        }
+        set_all(counts, most);
+        if (below(&random, 8) == 0) {
+            set_pair(counts, a, b, there, how == IN_PLACE ? there : length_of(&random));
+        }
+        call_once(counts, call, how);
     }
     return 0;
 }
@@ -144,6 +223,7 @@ static int start(struct unlike *u, int *out, int *in, MPI_Comm comm, MPI_Request
 
 static int unlike(struct unlike *u)
 {
+    enum { EQUAL_CALLS = 3 };
     static int out[RANKS_MOST * SHORT], in[RANKS_MOST * SHORT];
     MPI_Request request;
     MPI_Comm comm;
@@ -151,7 +231,7 @@ static int unlike(struct unlike *u)
 
     for (int i = 0; i < size; i++) {
         u->scounts[i] = 3;
-        u->rcounts[i] = 3 + (rank == u->to && i == u->from);
+        u->rcounts[i] = 3;
         u->displs[i] = i * SHORT;
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -159,7 +239,13 @@ static int unlike(struct unlike *u)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD,
                             MPI_ERRORS_RETURN); /* of requests Open MPI 4.1 tells that one */
     alarm(PATIENCE);                            /* nobody hangs */
-    if (strcmp(u->form, "blocking") == 0) {
+    for (int i = 0; i < EQUAL_CALLS && strcmp(u->form, "recurring") == 0; i++) {
+        (void)start(u, out, in, comm, NULL);
+    }
+    if (rank == u->to) {
+        u->rcounts[u->from]++;
+    }
+    if (strcmp(u->form, "nonblocking") != 0) {
         rc = start(u, out, in, comm, NULL);
     } else {
         rc = start(u, out, in, comm, &request);
@@ -185,6 +271,8 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (size <= RANKS_MOST && argc == 3 && strcmp(argv[1], "change") == 0) {
         rc = changes(strtoull(argv[2], NULL, 0));
+    } else if (size <= RANKS_MOST && argc == 3 && strcmp(argv[1], "recur") == 0) {
+        rc = recurs(strtoull(argv[2], NULL, 0));
     } else if (size <= RANKS_MOST && argc == 6 && strcmp(argv[1], "unlike") == 0) {
         struct unlike u = {
             .form = argv[2], .name = argv[3], .from = atoi(argv[4]), .to = atoi(argv[5])};
