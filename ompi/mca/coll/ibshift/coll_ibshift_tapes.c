@@ -81,6 +81,7 @@ static void empty(struct ibshift_kept_tape *kept)
 {
     free(kept->types);
     free(kept->arrays);
+    free(kept->again.arrays);
     free(kept->tape);
     free(kept->tmp);
     memset(kept, 0, offsetof(struct ibshift_kept_tape, spare));
@@ -245,6 +246,17 @@ static bool has_whole_words(const struct ibshift_kept_tape *kept, const struct i
     return true;
 }
 
+static uint64_t (*interleaved(const struct ibshift_kept_tape *kept))[ARRAYS]
+{
+    size_t words = kept->counts * kept->width[0] / sizeof(uint64_t);
+    uint64_t(*to)[ARRAYS] = malloc(words * sizeof(*to));
+
+    for (size_t i = 0; NULL != to && i < words * ARRAYS; i++) {
+        to[i / ARRAYS][i % ARRAYS] = kept->arrays[i % ARRAYS * kept->counts + i / ARRAYS];
+    }
+    return to;
+}
+
 /* false: no memory. */
 static bool fill(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                  const struct ibshift_raw *raw, const struct ibshift_op_params *params,
@@ -264,10 +276,9 @@ static bool fill(const mca_coll_ibshift_module_t *module, const struct ibshift_j
     kept->again.raw = *raw;
     kept->again.is_plain = 0 == kept->counts && has_known_handles(raw);
     kept->again.arrays = NULL == kept->types && has_known_handles(raw) && has_whole_words(kept, raw)
-                             ? kept->arrays
+                             ? interleaved(kept)
                              : NULL;
     kept->again.width = kept->width[0];
-    kept->again.stride = (uint32_t)kept->counts;
     kept->again.words = (uint32_t)(kept->counts * kept->width[0] / sizeof(uint64_t));
     kept->again.algorithm = ibshift_params.algorithm[job->collective];
     kept->again.radix = ibshift_params.radix[job->collective];

@@ -30,10 +30,10 @@ struct ibshift_again {
     ptrdiff_t send, recv;           /* the sides' bases behind their buffers */
     const struct ibshift_choice *choice;
     struct ibshift_tape_run run;
-    /* All four, one after the other, where nothing else keeps it from being plain; else NULL. */
-    const uint64_t *arrays;
-    uint32_t stride, words; /* from one array to the next, and those of each */
-    size_t width;           /* of an element */
+    /* A word of each of the four, and so on, where nothing else keeps it from being plain; else NULL. */
+    uint64_t (*arrays)[4];
+    uint32_t words; /* of each array */
+    size_t width;   /* of an element */
 };
 
 /* What is the same in all calls from one place of the code need not be compared: those from others
@@ -97,14 +97,13 @@ ibshift_again_has_arrays(const struct ibshift_again *again, const struct ibshift
                       (ibshift_array_width(raw->sdispls) ^ again->width) |
                       (ibshift_array_width(raw->rcounts) ^ again->width) |
                       (ibshift_array_width(raw->rdispls) ^ again->width);
-    const uint64_t *kept = again->arrays;
-    size_t stride = again->stride;
+    const uint64_t(*kept)[4] = again->arrays;
 
-    for (size_t i = 0; 0 == unlike && i < again->words; i++, kept++) {
-        unlike = (ibshift_array_word(raw->scounts, i) ^ kept[0]) |
-                 (ibshift_array_word(raw->sdispls, i) ^ kept[stride]) |
-                 (ibshift_array_word(raw->rcounts, i) ^ kept[2 * stride]) |
-                 (ibshift_array_word(raw->rdispls, i) ^ kept[3 * stride]);
+    for (size_t i = 0; 0 == unlike && i < again->words; i++) {
+        unlike = (ibshift_array_word(raw->scounts, i) ^ kept[i][0]) |
+                 (ibshift_array_word(raw->sdispls, i) ^ kept[i][1]) |
+                 (ibshift_array_word(raw->rcounts, i) ^ kept[i][2]) |
+                 (ibshift_array_word(raw->rdispls, i) ^ kept[i][3]);
     }
     return 0 == unlike;
 }
