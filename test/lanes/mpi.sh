@@ -37,13 +37,14 @@ mpi_run() {
 unlike_calls() { # PAIRS LONE RUN...: of test/mpi/unlike
     local pairs=$1 lone=$2 said=$IBSHIFT_OUT/unlike
     shift 2
-    rm -rf "$said"
+    rm -rf "$said"*
     MPI_OPTIONS="--mca coll_ibshift_deadline 20 --output-filename $said ${MPI_OPTIONS-}" "$@" >"$said.out" 2>&1 || {
         grep -E 'unlike\.c|hangs' "$said.out"
         return 1
     }
     grep 'pairs of' "$said.out"
-    cat "$said"/1/rank.*/stderr | awk -v pairs="$pairs" -v lone="$lone" '
+    # Where a file is that has a rank's standard error changes with mpirun's releases.
+    find "$said"* -type f \( -name stderr -o -name '*.err' \) -exec cat {} + | awk -v pairs="$pairs" -v lone="$lone" '
         { sub(",", "", $2) }
         $1 == "Here:" { here = $2; is_lone = $0 ~ "rank " lone " on host" }
         $1 == "There:" {
