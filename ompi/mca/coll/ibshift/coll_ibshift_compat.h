@@ -169,11 +169,15 @@ static inline int ibshift_comm_lost(const struct ompi_communicator_t *comm)
 static inline int ibshift_compat_peer_failed(void)
 {
 #if defined(OPAL_ENABLE_FT_MPI) && OPAL_ENABLE_FT_MPI
-    if (ompi_ftmpi_enabled) {
-        return MPI_ERR_PROC_FAILED;
-    }
-#endif
+    return ompi_ftmpi_enabled ? MPI_ERR_PROC_FAILED : MPI_ERR_OTHER;
+#else
     return MPI_ERR_OTHER;
+#endif
+}
+
+static inline bool ibshift_compat_is_tolerant(void)
+{
+    return MPI_ERR_OTHER != ibshift_compat_peer_failed();
 }
 
 #if OMPI_MAJOR_VERSION >= 6

@@ -414,6 +414,9 @@ int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communic
         ibshift_help("collective-mismatch", name, comm->c_name, key, ompi_process_info.nodename,
                      name_of(op, op->params.rank), rank, text);
     } else if (-ECONNABORTED == op->status) {
+        if (ibshift_compat_is_tolerant()) {
+            return code_of(op->status); /* the program deals with it; who noticed has said so */
+        }
         ibshift_help("collective-given-up", name, comm->c_name, ompi_process_info.nodename,
                      name_of(op, op->params.rank), rank, ibshift_cause_text(op->status), text);
     } else {

@@ -466,7 +466,7 @@ static int request_start(size_t count, ompi_request_t **requests)
 static int progress(void)
 {
     see();
-    if (IBSHIFT_LOOKS_FOR_LOST && MPI_ERR_OTHER != ibshift_compat_peer_failed()) {
+    if (IBSHIFT_LOOKS_FOR_LOST && ibshift_compat_is_tolerant()) {
         ibshift_revoke_lost();
     }
     return ibshift_engine_progress(ibshift_endpoint.engine);
