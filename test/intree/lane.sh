@@ -38,4 +38,7 @@ intree_programs() {
         t_fn "$program without a device" intree_run 4 "$program"
         t_fn "$program over verbs" intree_run 4 "$program" "$IBSHIFT_STAGE/bin/softhca-run" --quiet --
     done
+    [ "${prefix#*openmpi-4}" = "$prefix" ] || return 0
+    t_fn "compile shrinks" intree_compile shrinks
+    MPIRUN=$prefix/bin/mpirun IBSHIFT_COMPONENTS=SYS_DEFAULT IBSHIFT_PROGRAMS=$IBSHIFT_OUT "$IBSHIFT_TOP/test/lanes/ulfm"
 }

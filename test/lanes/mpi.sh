@@ -5,7 +5,7 @@ MPIRUN=${MPIRUN:-$(sed -n 's/^MPIRUN = //p' "$IBSHIFT_BUILD/Makefile")}
 
 # From 5.0 on mpirun would hand the folder to PMIx and PRRTE, too, which then complain of SYS_DEFAULT.
 # RECOVERY: mpirun goes on when a process is killed.
-component_path=$IBSHIFT_STAGE/lib/openmpi:SYS_DEFAULT
+component_path=${IBSHIFT_COMPONENTS:-$IBSHIFT_STAGE/lib/openmpi:SYS_DEFAULT}
 case $("$MPIRUN" --version) in
 *\ 4.*) component_path=(--mca mca_base_component_path "$component_path") RECOVERY="--mca orte_enable_recovery 1" ;;
 *) component_path=(-x "OMPI_MCA_mca_base_component_path=$component_path") RECOVERY="--runtime-options recoverable" ;;
