@@ -104,6 +104,70 @@ static void damage_is_routed_around(void **state)
     expect("kary:4,3/minhop", 64, 48, 0);
 }
 
+/* Each switch has as many cables to others as its shape says, and the longest route as few. */
+static void shapes_without_a_root(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t hosts, switches;
+        unsigned cables[2], longest; /* of a switch: at least, at most; both hosts' own included */
+    } cases[] = {{"dragonfly:2,4,2", 72, 36, {5, 5}, 5},
+                 {"dragonfly:3,6,3,4", 72, 24, {8, 8}, 5}, /* 6 cables between two groups */
+                 {"dragonfly:2,4,2,5", 40, 20, {5, 5}, 5},
+                 {"dragonfly:1,8,1,1", 8, 8, {7, 7}, 3},
+                 {"dragonfly+:2,4,4,2", 72, 72, {4, 6}, 5},
+                 {"dragonfly+:4,3,2,3,4", 48, 20, {2, 6}, 5},
+                 {"hyperx:4x3x5,2", 120, 60, {9, 9}, 5},
+                 {"hyperx:8x8,3", 192, 64, {14, 14}, 4},
+                 {"slimfly:5", 200, 50, {7, 7}, 4},
+                 {"slimfly:7,2", 196, 98, {11, 11}, 4},
+                 {"slimfly:13,1", 338, 338, {19, 19}, 4},
+                 {"slimfly:19,1", 722, 722, {29, 29}, 4}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ibshift_fabric *f = fabric_of(cases[i].text);
+        struct ibshift_table_check check;
+        struct ibshift_error err;
+
+        assert_int_equal(f->host_count, cases[i].hosts);
+        assert_int_equal(f->switch_count, cases[i].switches);
+        assert_int_equal(ibshift_fabric_check(f, NULL, &check, &err), 0);
+        assert_int_equal(check.lost + check.circles + check.strays, 0);
+        assert_int_equal(check.longest, cases[i].longest);
+        for (uint32_t s = 0; s < f->switch_count; s++) {
+            const struct ibshift_node *node = &f->nodes[f->switches[s]];
+            unsigned cables = 0;
+
+            for (uint32_t p = 0; p < node->port_count; p++) {
+                uint32_t next = ibshift_port_neighbour(f, node->first_port + p);
+
+                cables += next != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, next);
+            }
+            assert_in_range(cables, cases[i].cables[0], cases[i].cables[1]);
+        }
+        ibshift_fabric_free(f);
+    }
+}
+
+/* What is left of them is routed by shortest ways, and nothing is said of service levels. */
+static void damaged_shapes(void **state)
+{
+    static const char *const texts[] = {"dragonfly:2,4,2/cut=5%:3", "dragonfly+:2,4,4,2/cut=5%",
+                                        "hyperx:4x4,2/drop=s1-00005", "slimfly:5/cut=9:2",
+                                        "slimfly:5/minhop"};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct ibshift_fabric *f = fabric_of(texts[i]);
+        struct ibshift_table_check check;
+        struct ibshift_error err;
+
+        assert_int_equal(ibshift_fabric_check(f, NULL, &check, &err), 0);
+        assert_int_equal(check.lost + check.circles + check.strays, 0);
+        assert_null(f->sl);
+        ibshift_fabric_free(f);
+    }
+}
+
 static void further_lids_have_ways_of_their_own(void **state)
 {
     struct ibshift_fabric *f = fabric_of("kary:4,3/lmc=2");
@@ -150,6 +214,20 @@ static void nonsense_is_refused(void **state)
                                "kary:4,2/lmc=8",
                                "kary:4,2/drop=nobody",
                                "kary:4,2/hosts=99",
+                               "dragonfly:2,4",
+                               "dragonfly:0,1,1",
+                               "dragonfly:2,4,2,10",
+                               "dragonfly:4,200,100",
+                               "dragonfly:1,2,1,",
+                               "dragonfly+:1,1,1,1,1,1",
+                               "dragonfly+:1,1,1,1,3",
+                               "hyperx:4x4x",
+                               "hyperx:300x2,1",
+                               "slimfly:6",
+                               "slimfly:3",
+                               "slimfly:61",
+                               "slimfly:59",
+                               "slimfly:5,300",
                                "mesh:4"};
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -169,6 +247,8 @@ int main(void)
         cmocka_unit_test(half_bisection_costs_two),
         cmocka_unit_test(tori_reach),
         cmocka_unit_test(damage_is_routed_around),
+        cmocka_unit_test(shapes_without_a_root),
+        cmocka_unit_test(damaged_shapes),
         cmocka_unit_test(further_lids_have_ways_of_their_own),
         cmocka_unit_test(tables_of_1620_switches_fit),
         cmocka_unit_test(nonsense_is_refused),

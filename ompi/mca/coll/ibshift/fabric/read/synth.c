@@ -69,7 +69,6 @@ static int parse_kary(const char *at, struct synth_spec *spec, struct ibshift_er
 
 static int parse_torus(const char *at, struct synth_spec *spec, struct ibshift_error *err)
 {
-    spec->torus = true;
     spec->h = 1;
     do {
         if (spec->dims == SYNTH_DIMS_MAX || !scan_number(&at, 4096, &spec->dim[spec->dims]) ||
@@ -89,17 +88,77 @@ static int parse_torus(const char *at, struct synth_spec *spec, struct ibshift_e
     return *at == '\0' ? 0 : ibshift_fail(err, -EINVAL, "'%s': what is '%s'?", spec->text, at);
 }
 
-static const struct kind {
-    const char *word;
-    int (*parse)(const char *at, struct synth_spec *spec, struct ibshift_error *err);
-} kinds[] = {
-    {"kary:", parse_kary}, {"torus:", parse_torus}, {"pgft:", parse_tree}, {"qft:", parse_tree}};
-
-static const struct kind *kind_of(const char *text)
+/* "2,4,2" or "2,4,2,9": numbers of 1..4096, of which those behind the first `least` may be missing. */
+static int parse_numbers(const char *at, const struct synth_spec *spec, unsigned *const *numbers,
+                         unsigned least, unsigned most, const char *wanted,
+                         struct ibshift_error *err)
 {
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        if (ibshift_scan_word(text, kinds[i].word) != NULL) {
-            return &kinds[i];
+    for (unsigned i = 0; i < most; i++) {
+        if (i >= least && *at == '\0') {
+            return 0;
+        }
+        if ((i > 0 && *at++ != ',') || !scan_number(&at, 4096, numbers[i]) || *numbers[i] == 0) {
+            return ibshift_fail(err, -EINVAL, "'%s': wants %s", spec->text, wanted);
+        }
+    }
+    return *at == '\0' ? 0 : ibshift_fail(err, -EINVAL, "'%s': what is '%s'?", spec->text, at);
+}
+
+/* As many groups as there are cables for, if no number is given. */
+static int parse_dragonfly(const char *at, struct synth_spec *t, struct ibshift_error *err)
+{
+    unsigned *const numbers[] = {&t->hosts_per_switch, &t->leaves, &t->globals, &t->groups};
+    int rc = parse_numbers(at, t, numbers, 3, 4,
+                           "hosts and global cables of a switch, and switches of a group: P,A,H or "
+                           "P,A,H,GROUPS, as in dragonfly:2,4,2",
+                           err);
+
+    t->groups = t->groups > 0 ? t->groups : t->leaves * t->globals + 1;
+    return rc;
+}
+
+static int parse_dragonfly_plus(const char *at, struct synth_spec *t, struct ibshift_error *err)
+{
+    unsigned *const numbers[] = {&t->hosts_per_switch, &t->leaves, &t->spines, &t->globals,
+                                 &t->groups};
+    int rc =
+        parse_numbers(at, t, numbers, 4, 5,
+                      "hosts of a leaf, leaves and spines of a group, global cables of a spine: "
+                      "P,L,S,H or P,L,S,H,GROUPS, as in dragonfly+:4,4,4,4",
+                      err);
+
+    t->groups = t->groups > 0 ? t->groups : t->spines * t->globals + 1;
+    return rc;
+}
+
+static int parse_slimfly(const char *at, struct synth_spec *t, struct ibshift_error *err)
+{
+    unsigned *const numbers[] = {&t->q, &t->hosts_per_switch};
+
+    return parse_numbers(at, t, numbers, 1, 2,
+                         "a prime, and hosts of a switch: Q or Q,HOSTS, as in slimfly:5,3", err);
+}
+
+static const struct synth_shape shapes[] = {
+    {"kary:", parse_kary, synth_tree_build, synth_tree_ports, synth_tree_port, NULL, true},
+    {"torus:", parse_torus, synth_torus_build, synth_torus_ports, synth_torus_port, NULL, false},
+    {"pgft:", parse_tree, synth_tree_build, synth_tree_ports, synth_tree_port, NULL, true},
+    {"qft:", parse_tree, synth_tree_build, synth_tree_ports, synth_tree_port, NULL, true},
+    {"dragonfly:", parse_dragonfly, synth_group_build, synth_group_ports, synth_group_port,
+     synth_group_level, false},
+    {"dragonfly+:", parse_dragonfly_plus, synth_group_build, synth_group_ports, synth_group_port,
+     synth_group_level, false},
+    {"hyperx:", parse_torus, synth_hyperx_build, synth_hyperx_ports, synth_hyperx_port, NULL,
+     false},
+    {"slimfly:", parse_slimfly, synth_slimfly_build, synth_slimfly_ports, synth_slimfly_port,
+     synth_slimfly_level, false},
+};
+
+static const struct synth_shape *shape_of(const char *text)
+{
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        if (ibshift_scan_word(text, shapes[i].word) != NULL) {
+            return &shapes[i];
         }
     }
     return NULL;
@@ -107,7 +166,7 @@ static const struct kind *kind_of(const char *text)
 
 bool ibshift_synth_is(const char *text)
 {
-    return kind_of(text) != NULL;
+    return shape_of(text) != NULL;
 }
 
 /* NUMBER[%][:SEED] */
@@ -174,7 +233,7 @@ static int parse_option(char *option, struct synth_spec *spec, struct ibshift_er
 
 static int parse(const char *text, struct synth_spec *spec, struct ibshift_error *err)
 {
-    const struct kind *kind = kind_of(text);
+    const struct synth_shape *shape = shape_of(text);
     char *rest = spec->text;
     int rc;
 
@@ -184,11 +243,16 @@ static int parse(const char *text, struct synth_spec *spec, struct ibshift_error
     }
     strcpy(spec->text, text);
     strsep(&rest, "/");
-    if (kind == NULL) {
-        return ibshift_fail(err, -EINVAL, "'%s': not kary:, pgft:, qft: or torus:", spec->text);
+    if (shape == NULL) {
+        return ibshift_fail(
+            err, -EINVAL,
+            "'%s': not kary:, pgft:, qft:, torus:, dragonfly:, dragonfly+:, hyperx: "
+            "or slimfly:",
+            spec->text);
     }
+    spec->shape = shape;
     spec->qft = text[0] == 'q';
-    rc = kind->parse(spec->text + strlen(kind->word), spec, err);
+    rc = shape->parse(spec->text + strlen(shape->word), spec, err);
     while (rc == 0 && rest != NULL) {
         rc = parse_option(strsep(&rest, "/"), spec, err);
     }
@@ -314,7 +378,7 @@ static int add_node(struct synth *s, uint32_t n, unsigned *lid, struct ibshift_e
 
     name_node(s, n, name, sizeof(name));
     copy = ibshift_fabric_add_node(f, is_host ? IBSHIFT_NODE_HCA : IBSHIFT_NODE_SWITCH, guid, name,
-                                   is_host ? 1 : synth_ports(s, n), err);
+                                   is_host ? 1 : s->spec.shape->ports(s, n), err);
     if (copy < 0) {
         return (int)copy;
     }
@@ -352,7 +416,7 @@ static int add_all(struct synth *s, const bool *gone, struct ibshift_error *err)
 
 static int build(struct synth *s, struct ibshift_error *err)
 {
-    int rc = s->spec.torus ? synth_torus_build(s, err) : synth_tree_build(s, err);
+    int rc = s->spec.shape->build(s, err);
     bool *gone = calloc((size_t)s->nodes + 1, sizeof(*gone));
 
     s->complete = true;
@@ -380,15 +444,21 @@ int ibshift_synth_fabric(const char *text, struct ibshift_fabric **fabric,
     }
     s.fabric = ibshift_fabric_new();
     rc = s.fabric == NULL ? ibshift_fail(err, -ENOMEM, "no memory") : build(&s, err);
+    if (rc == 0) {
+        ibshift_fabric_tables_finish(s.fabric);
+        rc =
+            s.spec.shape->level != NULL && s.complete && !s.spec.minhop ? synth_levels(&s, err) : 0;
+    }
     free(s.place);
     free(s.now);
     free(s.tuples);
     free(s.cables);
+    free(s.next);
+    free(s.level);
     if (rc != 0) {
         ibshift_fabric_free(s.fabric);
         return rc;
     }
-    ibshift_fabric_tables_finish(s.fabric);
     *fabric = s.fabric;
     return 0;
 }

@@ -5,6 +5,11 @@
  *   pgft:h;m..;w..;p..    parallel-ports generalized fat tree; d-mod-k
  *   qft:h;m..;w..;p..     quasi fat tree; its closed form
  *   torus:AxB[xC...],H    H hosts a switch; dimension order
+ *   hyperx:AxB[xC...],H   the same, all switches of a line cabled to each other
+ *   dragonfly:P,A,H[,G]   P hosts and H global cables a switch, A switches a group, G groups
+ *   dragonfly+:P,L,S,H[,G]  P hosts a leaf, L leaves and S spines a group, H global cables a spine
+ *   slimfly:Q[,P]         2 Q^2 switches with P hosts each, Q a prime
+ *                         all with minimal routes, and service levels without credit loops
  *
  * then any of, each after a slash:
  *   cut=N%[:SEED]  or cut=N[:SEED]     links between switches that are gone

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* The end at the lower node goes first. */
-static int join(struct synth *s, uint32_t a, unsigned port_a, uint32_t b, unsigned port_b)
+int synth_join(struct synth *s, uint32_t a, unsigned port_a, uint32_t b, unsigned port_b)
 {
     struct synth_cable *c = ibshift_room(&s->cables, s->cable_count, 1, sizeof(*c));
     bool is_up = a < b;
@@ -139,8 +139,8 @@ static int link_children(struct synth *s, uint32_t node)
     for (unsigned f = 0; rc == 0 && f < down_ports(t, level); f++) {
         unsigned g = child_at(t, &s->tuples[node], f, &child);
 
-        rc = join(s, s->level_start[level - 1] + index_of(t, &child),
-                  level == 1 ? 1 : down_ports(t, level - 1) + g + 1, node, f + 1);
+        rc = synth_join(s, s->level_start[level - 1] + index_of(t, &child),
+                        level == 1 ? 1 : down_ports(t, level - 1) + g + 1, node, f + 1);
     }
     return rc;
 }
@@ -234,8 +234,13 @@ static unsigned down_port(const struct synth *s, unsigned l, const struct synth_
     return digit[l] + t->m[l] * (digit[l < t->h ? l + 1 : l - 1] % t->p[l]) + 1; /* (18) */
 }
 
-/* spread: the destination's number for the choice among equal ways, d or, for further LIDs, others.
- */
+unsigned synth_tree_ports(const struct synth *s, uint32_t sw)
+{
+    unsigned level = synth_level(s, sw);
+
+    return down_ports(&s->spec, level) + up_ports(&s->spec, level);
+}
+
 unsigned synth_tree_port(const struct synth *s, uint32_t sw, uint32_t d, uint32_t spread)
 {
     const struct synth_tuple *self = &s->tuples[sw], *host = &s->tuples[d];
@@ -257,12 +262,9 @@ static unsigned port_plus(const struct synth_spec *t, unsigned k)
     return port;
 }
 
-unsigned synth_ports(const struct synth *s, uint32_t node)
+unsigned synth_torus_ports(const struct synth *s, uint32_t sw)
 {
-    const struct synth_spec *t = &s->spec;
-    unsigned level = synth_level(s, node);
-
-    return t->torus ? port_plus(t, t->dims) - 1 : down_ports(t, level) + up_ports(t, level);
+    return port_plus(&s->spec, s->spec.dims) - 1;
 }
 
 static int link_switch(struct synth *s, uint32_t i)
@@ -272,14 +274,14 @@ static int link_switch(struct synth *s, uint32_t i)
     int rc = 0;
 
     for (unsigned h = 0; rc == 0 && h < t->hosts_per_switch; h++) {
-        rc = join(s, i * t->hosts_per_switch + h, 1, s->hosts + i, h + 1);
+        rc = synth_join(s, i * t->hosts_per_switch + h, 1, s->hosts + i, h + 1);
     }
     for (unsigned k = 0; rc == 0 && k < t->dims; k++) {
         unsigned size = t->dim[k], c = i / stride % size, plus = port_plus(t, k);
         uint32_t next = i + ((c + 1) % size - c) * stride;
 
         if (size > 2 || (size == 2 && c == 0)) {
-            rc = join(s, s->hosts + i, plus, s->hosts + next, size > 2 ? plus + 1 : plus);
+            rc = synth_join(s, s->hosts + i, plus, s->hosts + next, size > 2 ? plus + 1 : plus);
         }
         stride *= size;
     }
@@ -311,7 +313,7 @@ int synth_torus_build(struct synth *s, struct ibshift_error *err)
 }
 
 /* Dimension order, the shorter way round; equally long ways by the destination's parity. */
-unsigned synth_torus_port(const struct synth *s, uint32_t sw, uint32_t d)
+unsigned synth_torus_port(const struct synth *s, uint32_t sw, uint32_t d, uint32_t spread)
 {
     const struct synth_spec *t = &s->spec;
     uint32_t here = sw - s->hosts, there = d / t->hosts_per_switch;

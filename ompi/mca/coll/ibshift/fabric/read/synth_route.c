@@ -70,7 +70,7 @@ static bool is_way(const struct synth *s, const struct ways *w, uint32_t node, u
     if (next == IBSHIFT_NO_NODE || !ibshift_node_is_switch(f, next)) {
         return false;
     }
-    if (s->spec.torus) {
+    if (!s->spec.shape->is_tree) {
         return w->distance[next] + 1 == w->distance[node];
     }
     if (w->descent[node] != FAR) {
@@ -98,8 +98,7 @@ static unsigned closed_form(const struct synth *s, uint32_t node, uint32_t d, un
 {
     uint32_t sw = s->place[node];
 
-    return s->spec.torus ? synth_torus_port(s, sw, d)
-                         : synth_tree_port(s, sw, d, (d + offset) % s->hosts);
+    return s->spec.shape->port(s, sw, d, (d + offset) % s->hosts);
 }
 
 static unsigned choose(const struct synth *s, struct ways *w, uint32_t node, uint32_t d,
@@ -148,7 +147,7 @@ static void route_host(struct synth *s, struct ways *w, uint32_t leaf, unsigned 
 static void route_leaf(struct synth *s, struct ways *w, uint32_t leaf)
 {
     const struct ibshift_fabric *f = s->fabric;
-    bool found = false;
+    bool found = false, is_tree = s->spec.shape->is_tree;
 
     for (unsigned p = 1; p <= f->nodes[leaf].port_count; p++) {
         uint32_t port = f->ports[ibshift_node_port(f, leaf, p)].peer;
@@ -157,8 +156,8 @@ static void route_leaf(struct synth *s, struct ways *w, uint32_t leaf)
             continue;
         }
         if (!found) {
-            spread(s, leaf, !s->spec.torus, s->spec.torus ? w->distance : w->descent, w->queue);
-            if (!s->spec.torus) {
+            spread(s, leaf, is_tree, is_tree ? w->descent : w->distance, w->queue);
+            if (is_tree) {
                 climb(s, w);
             }
         }

@@ -8,11 +8,33 @@
 #define SYNTH_DIMS_MAX   6
 #define SYNTH_DROPS_MAX  64
 
+struct synth;
+struct synth_spec;
+
+/* One word that a synthetic fabric begins with. Nodes are those of the complete fabric. */
+struct synth_shape {
+    const char *word; /* "torus:" */
+    int (*parse)(const char *at, struct synth_spec *spec, struct ibshift_error *err);
+    int (*build)(struct synth *s, struct ibshift_error *err); /* nodes and cables */
+    unsigned (*ports)(const struct synth *s, uint32_t sw);
+    /* That the closed form sends host number d out of. spread: the destination's number for the choice
+     * among equal ways, d or, for further LIDs, others. */
+    unsigned (*port)(const struct synth *s, uint32_t sw, uint32_t d, uint32_t spread);
+    /* Of packets from the hosts of one switch to those of another; NULL: one level is enough. */
+    unsigned (*level)(const struct synth *s, uint32_t from, uint32_t to);
+    bool is_tree;
+};
+
+enum { SYNTH_SLIMFLY_MOST = 60 }; /* above its q */
+
 struct synth_spec {
-    bool torus, qft, minhop;
+    const struct synth_shape *shape;
+    bool qft, minhop;
     unsigned h; /* levels of switches; m, w, p are counted from 1 */
     unsigned m[SYNTH_LEVELS_MAX + 2], w[SYNTH_LEVELS_MAX + 2], p[SYNTH_LEVELS_MAX + 2];
     unsigned dims, dim[SYNTH_DIMS_MAX], hosts_per_switch;
+    unsigned leaves, spines, globals, groups; /* spines 0: a dragonfly */
+    unsigned q;                               /* of a Slim Fly */
     unsigned lmc;
     unsigned cut, cut_percent, keep_hosts;
     uint64_t cut_seed, keep_seed;
@@ -46,22 +68,37 @@ struct synth {
     uint32_t level_start[SYNTH_LEVELS_MAX + 2]; /* first node of level l, [h + 1] = end */
     struct synth_tuple *tuples;                 /* of trees: by node of the complete fabric */
     uint32_t step[SYNTH_LEVELS_MAX + 2]; /* of trees: between destinations that pass a switch */
+    uint8_t *next, *level; /* of a Slim Fly: [switch * switches + another]: port, service level */
     bool complete;
 };
 
-/* Nodes and cables of the complete fabric. */
+/* A cable of the complete fabric. 0 or -ENOMEM. */
+int synth_join(struct synth *s, uint32_t a, unsigned port_a, uint32_t b, unsigned port_b);
+
+/* What synth_shape has, of each. */
 int synth_tree_build(struct synth *s, struct ibshift_error *err);
-int synth_torus_build(struct synth *s, struct ibshift_error *err);
-
-/* Port that the closed form sends host number d out of, at a switch of the complete fabric. */
+unsigned synth_tree_ports(const struct synth *s, uint32_t sw);
 unsigned synth_tree_port(const struct synth *s, uint32_t sw, uint32_t d, uint32_t spread);
-unsigned synth_torus_port(const struct synth *s, uint32_t sw, uint32_t d);
-/* 1.. for the switches of trees, 1 in tori. */
-unsigned synth_level(const struct synth *s, uint32_t node);
-/* Of a switch. */
-unsigned synth_ports(const struct synth *s, uint32_t node);
+int synth_torus_build(struct synth *s, struct ibshift_error *err);
+unsigned synth_torus_ports(const struct synth *s, uint32_t sw);
+unsigned synth_torus_port(const struct synth *s, uint32_t sw, uint32_t d, uint32_t spread);
+int synth_group_build(struct synth *s, struct ibshift_error *err);
+unsigned synth_group_ports(const struct synth *s, uint32_t sw);
+unsigned synth_group_port(const struct synth *s, uint32_t sw, uint32_t d, uint32_t spread);
+unsigned synth_group_level(const struct synth *s, uint32_t from, uint32_t to);
+int synth_hyperx_build(struct synth *s, struct ibshift_error *err);
+unsigned synth_hyperx_ports(const struct synth *s, uint32_t sw);
+unsigned synth_hyperx_port(const struct synth *s, uint32_t sw, uint32_t d, uint32_t spread);
+int synth_slimfly_build(struct synth *s, struct ibshift_error *err);
+unsigned synth_slimfly_ports(const struct synth *s, uint32_t sw);
+unsigned synth_slimfly_port(const struct synth *s, uint32_t sw, uint32_t d, uint32_t spread);
+unsigned synth_slimfly_level(const struct synth *s, uint32_t from, uint32_t to);
 
+/* 1.. for the switches of trees, 1 elsewhere. */
+unsigned synth_level(const struct synth *s, uint32_t node);
 /* The tables, when the fabric has all its nodes and cables. */
 int synth_route(struct synth *s, struct ibshift_error *err);
+/* The service levels, when it has tables and is whole. */
+int synth_levels(struct synth *s, struct ibshift_error *err);
 
 #endif
