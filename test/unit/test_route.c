@@ -349,6 +349,39 @@ static void leaves_may_be_empty(void **state)
     }
 }
 
+/* Minimal routes of dragonflies and Slim Flies have credit loops on one VL, and none on the two of their
+ * service levels; of the others none at all. */
+static void levels_of_shapes(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned vls;
+        bool has_loop; /* on one */
+    } cases[] = {{"dragonfly:2,4,2", 2, true},       {"dragonfly:3,6,3,4", 2, true},
+                 {"dragonfly+:2,4,4,2", 1, false},   {"slimfly:5,2", 2, true},
+                 {"slimfly:7,1", 2, true},           {"slimfly:11,1", 2, true},
+                 {"slimfly:5,2/hosts=40:3", 2, true}};
+    unsigned vls;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ibshift_fabric *f = NULL;
+        struct ibshift_error err;
+        struct route_proof proof;
+
+        assert_int_equal(ibshift_synth_fabric(cases[i].text, &f, &err), 0);
+        route_verify_tables(f, &proof);
+        assert_true((proof.cycle_length > 0) == cases[i].has_loop);
+        assert_int_equal(route_verify_levels(f, &vls, &proof), 0);
+        assert_int_equal(vls, cases[i].vls);
+        assert_true(route_is_proven(&proof));
+        /* The proof looks at the levels: without them the loop is back. */
+        memset(f->sl, 0, (size_t)f->sl_rows * f->lft_stride);
+        assert_int_equal(route_verify_levels(f, &vls, &proof), 0);
+        assert_true((proof.cycle_length > 0) == cases[i].has_loop);
+        ibshift_fabric_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +394,7 @@ int main(void)
         cmocka_unit_test(cables_may_be_missing),
         cmocka_unit_test(switches_may_be_missing),
         cmocka_unit_test(leaves_may_be_empty),
+        cmocka_unit_test(levels_of_shapes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

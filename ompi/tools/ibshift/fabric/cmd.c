@@ -332,15 +332,40 @@ static bool has_levels(const struct ibshift_shape *shape)
     return shape->kind != IBSHIFT_SHAPE_TORUS && shape->digits != NULL;
 }
 
-/* The tables do not say which packets take which VL: with more than one, a cycle is a warning. */
-static void print_loops(const struct ibshift_fabric *f, const struct route_proof *proof)
+/* Credit loops: of the tables alone, and with the service levels where they are known. */
+struct loops {
+    struct route_proof tables, levels;
+    unsigned vls; /* 0: no levels are known */
+};
+
+static void find_loops(const struct ibshift_fabric *f, struct loops *loops)
 {
-    if (proof->cycle_length == 0) {
+    route_verify_tables(f, &loops->tables);
+    if (route_verify_levels(f, &loops->vls, &loops->levels) != 0) {
+        loops->vls = 0;
+    }
+}
+
+/* The tables do not say which packets take which VL: with more than one, a cycle is a warning. */
+static void print_loops(const struct ibshift_fabric *f, const struct loops *loops)
+{
+    const struct route_proof *proof = loops->vls > 0 ? &loops->levels : &loops->tables;
+
+    if (loops->tables.cycle_length == 0) {
         printf("no credit loop: %" PRIu64 " dependencies between channels, acyclic on one VL\n",
-               proof->dependencies);
+               loops->tables.dependencies);
+        return;
+    }
+    printf("on one VL these tables may deadlock%s\n",
+           loops->vls > 0 ? ""
+                          : " (with the SLs of an engine that uses several VLs they need not)");
+    if (loops->vls > 0) {
+        printf("with the service levels of all pairs, each on a VL of its own: ");
+    }
+    if (proof->cycle_length == 0) {
+        printf("no credit loop, %" PRIu64 " dependencies, acyclic on %u VLs\n", proof->dependencies,
+               loops->vls);
     } else {
-        printf("on one VL these tables may deadlock (with the SLs of an engine that uses several "
-               "VLs they need not)\n");
         route_cycle_print(f, proof, stdout);
     }
 }
@@ -363,7 +388,7 @@ static void print_check(const struct ibshift_table_check *c, const struct ibshif
 }
 
 static void print_check_json(const struct ibshift_table_check *c, const struct ibshift_shape *shape,
-                             const struct route_proof *proof)
+                             const struct loops *loops)
 {
     struct json j;
 
@@ -378,8 +403,12 @@ static void print_check_json(const struct ibshift_table_check *c, const struct i
     } else {
         json_value(&j, "up_after_down", "null");
     }
-    json_value(&j, "dependencies", "%" PRIu64, proof->dependencies);
-    json_value(&j, "cycle", "%u", proof->cycle_length);
+    json_value(&j, "dependencies", "%" PRIu64, loops->tables.dependencies);
+    json_value(&j, "cycle", "%u", loops->tables.cycle_length);
+    if (loops->vls > 0) {
+        json_value(&j, "vls", "%u", loops->vls);
+        json_value(&j, "cycle_on_vls", "%u", loops->levels.cycle_length);
+    }
     json_value(&j, "findings", "%u", shape->findings.count);
     json_open(&j, "problems", '[');
     for (unsigned i = 0; i < ibshift_warnings_kept(&c->problems); i++) {
@@ -394,19 +423,19 @@ static int check(const struct cli_args *args, struct ibshift_fabric *f)
     bool is_json = *(const bool *)args->context;
     struct ibshift_shape shape;
     struct ibshift_table_check result;
-    struct route_proof proof;
+    struct loops loops;
     struct ibshift_error err;
 
     fabric_must(args, ibshift_shape_find(f, &shape, &err), &err);
     fabric_must(
         args, ibshift_fabric_check(f, has_levels(&shape) ? shape.node_level : NULL, &result, &err),
         &err);
-    route_verify_tables(f, &proof);
+    find_loops(f, &loops);
     if (is_json) {
-        print_check_json(&result, &shape, &proof);
+        print_check_json(&result, &shape, &loops);
     } else {
         print_check(&result, &shape);
-        print_loops(f, &proof);
+        print_loops(f, &loops);
     }
     ibshift_shape_free(&shape);
     return result.lost + result.circles + result.strays != 0 ? CLI_FAILED : CLI_OK;
@@ -443,7 +472,8 @@ static void print_rest(FILE *out)
     cli_print_help(out, "", 0,
                    "FABRIC is a file (ibnetdiscover's output, an ibsim netlist, opensm-subnet.lst, "
                    "a compiled fabric) or a synthetic fabric: kary:4,3  "
-                   "pgft:3;18,9,36;1,9,18;1,2,1  qft:..  torus:8x8,4");
+                   "pgft:3;18,9,36;1,9,18;1,2,1  qft:..  torus:8x8,4  hyperx:8x8,4  "
+                   "dragonfly:4,8,4  dragonfly+:4,4,4,4  slimfly:7,5");
     cli_print_help(out, "", 0,
                    "LFTS is a file of forwarding tables (dump_fts' output, opensm-lfts.dump, "
                    "opensm.fdbs); '-' or nothing where FABRIC carries its tables.");

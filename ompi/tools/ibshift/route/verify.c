@@ -1,5 +1,6 @@
 #include "route/verify.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -422,6 +423,56 @@ void route_verify_tables(const struct ibshift_fabric *f, struct route_proof *pro
     struct route r = {.fabric = &tables, .threads = 1, .vls = 1, .vls_used = 1};
 
     prove_routes(&r, proof);
+}
+
+/* Service level n on VL n, of a route for what the fabric knows of each pair. */
+static int take_levels(struct route *r, unsigned vls)
+{
+    const struct ibshift_fabric *f = r->fabric;
+    struct ibshift_error err;
+    uint32_t *row_of;
+
+    if (route_lanes_new(r, vls, &err) != 0) {
+        return -ENOTSUP;
+    }
+    row_of = pool_new(&r->pool, f->switch_count, sizeof(*row_of)); /* + 1 */
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        uint32_t leaf = route_switch_behind(f, f->hosts[h]);
+
+        if (leaf == IBSHIFT_NO_SWITCH || (row_of[leaf] != 0 && row_of[leaf] != f->sl_row[h] + 1)) {
+            return -ENOTSUP;
+        }
+        row_of[leaf] = f->sl_row[h] + 1;
+        memcpy(r->sl + (size_t)leaf * f->lft_stride, f->sl + (size_t)f->sl_row[h] * f->lft_stride,
+               f->lft_stride);
+    }
+    for (uint32_t sw = 0; sw < f->switch_count; sw++) {
+        size_t ports = f->nodes[f->switches[sw]].port_count + 1u;
+        uint8_t *vl = r->lanes.vl + r->lanes.from[sw];
+
+        for (size_t i = 0; i < ports * ports * FABRIC_SLS; i++) {
+            vl[i] = (uint8_t)(i % FABRIC_SLS % vls);
+        }
+    }
+    return 0;
+}
+
+int route_verify_levels(const struct ibshift_fabric *f, unsigned *vls, struct route_proof *proof)
+{
+    struct ibshift_fabric tables = *f; /* walked, not changed */
+    struct route r = {.fabric = &tables, .threads = 1, .vls = FABRIC_SLS};
+    int rc = f->sl == NULL ? -ENODATA : 0;
+
+    for (*vls = 0; fabric_sls_used(f) >> *vls != 0;) {
+        (*vls)++;
+    }
+    rc = rc == 0 ? take_levels(&r, *vls) : rc;
+    if (rc == 0) {
+        prove_routes(&r, proof);
+    }
+    fabric_sl2vl_free(&r.lanes);
+    pool_free(&r.pool);
+    return rc;
 }
 
 void route_cycle_print(const struct ibshift_fabric *f, const struct route_proof *p, FILE *out)

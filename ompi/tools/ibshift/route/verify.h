@@ -52,6 +52,12 @@ void route_verify(const struct route *r, uint64_t shift_seed, struct route_proof
 /* The same of tables that somebody else made, as they are without SLs: all on one VL. No shifts. */
 void route_verify_tables(const struct ibshift_fabric *f, struct route_proof *proof);
 
+/*
+ * The same with the service levels that the fabric knows, each on the VL of its number: *vls, one more
+ * than the highest. -ENODATA: it knows none; -ENOTSUP: hosts of one switch differ in them.
+ */
+int route_verify_levels(const struct ibshift_fabric *f, unsigned *vls, struct route_proof *proof);
+
 /* Every route arrives and no cycle of dependencies. */
 static inline bool route_is_proven(const struct route_proof *proof)
 {
