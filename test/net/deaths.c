@@ -103,8 +103,35 @@ static int asked(struct ranks *r)
     return 0;
 }
 
-static const struct test_case cases[] = {
-    {"death", death, 3, 2, 0, 0}, {"reported", reported, 3, 2, 0, 0}, {"asked", asked, 3, 2, 0, 0}};
+/* Nobody was connected with rank 1 when it died; rank 2 has been told by others, or has seen it in shared memory. */
+static int known(struct ranks *r)
+{
+    const struct ibshift_net_cause why = {.peer = 1, .status = -ETIMEDOUT};
+    struct test t = {.r = r};
+    uint32_t *has_ended = &r->shared->arrived[1];
+    static uint8_t data[8];
+
+    if (r->self == 1) {
+        raise(SIGKILL);
+    }
+    if (r->self == 2) {
+        ibshift_net_give_up(r->net, 7, &why);
+        while (__atomic_load_n(has_ended, __ATOMIC_ACQUIRE) == 0) {
+            test_poll_once(&t);
+        }
+        return 0;
+    }
+    test_begin(&t, 0, 1, 64, data, 8);
+    test_finish(&t);
+    __atomic_store_n(has_ended, 1, __ATOMIC_RELEASE);
+    test_expect(&t, 64, -ETIMEDOUT, 1);
+    return 0;
+}
+
+static const struct test_case cases[] = {{"death", death, 3, 2, 0, 0},
+                                         {"reported", reported, 3, 2, 0, 0},
+                                         {"asked", asked, 3, 2, 0, 0},
+                                         {"known", known, 3, 2, 0, 0}};
 
 int main(int argc, char **argv)
 {

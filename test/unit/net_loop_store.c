@@ -166,10 +166,7 @@ void ibshift_loop_give_up(struct endpoint *endpoint, uint32_t peer, uint32_t com
         ibshift_given_up_by(&other->given_up, endpoint->self, &key)) {
         return;
     }
-    if (!ibshift_given_up_add_by(&other->given_up, endpoint->self, &key)) {
-        ibshift_loop_fail_peer(other, endpoint->self, -ECONNABORTED);
-        return;
-    }
+    ibshift_given_up_add_by(&other->given_up, endpoint->self, &key);
     sweep_all(endpoint->loop,
               &(struct sweep){
                   .why = ABORT, .self = peer, .peer = endpoint->self, .comm = comm, .seq = seq});

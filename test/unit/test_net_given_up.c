@@ -165,6 +165,59 @@ static void the_first_reason_stays(void **state)
     ask(1, 0, DEAD, -ETIMEDOUT);
 }
 
+/* The first are remembered without an allocation, for want of memory may be why they were given up. */
+static void what_has_failed_needs_no_memory(void **state)
+{
+    for (uint32_t comm = 0; comm <= IBSHIFT_GIVEN_UP_COMMS; comm++) {
+        assert_int_equal(it.given_up.failed == it.given_up.few, comm > 0);
+        give_up(comm, DEAD, -ENOMEM);
+    }
+    assert_ptr_not_equal(it.given_up.failed, it.given_up.few);
+    assert_int_equal(it.given_up.comm_count, IBSHIFT_GIVEN_UP_COMMS + 1);
+}
+
+/* Whom the peer has told of it asks again, if need be. */
+static void the_oldest_of_peers_collectives_are_forgotten(void **state)
+{
+    struct ibshift_net_key key = {.comm = ASKED};
+
+    for (key.seq = 0; key.seq < 2 * IBSHIFT_GIVEN_UP_BY_PEERS; key.seq++) {
+        ibshift_given_up_add_by(&it.given_up, BUSY, &key);
+    }
+    for (key.seq = 0; key.seq < 2 * IBSHIFT_GIVEN_UP_BY_PEERS; key.seq++) {
+        assert_int_equal(ibshift_given_up_by(&it.given_up, BUSY, &key),
+                         key.seq >= IBSHIFT_GIVEN_UP_BY_PEERS);
+    }
+    assert_true(ibshift_given_up_forget(&it.given_up, ASKED));
+    assert_int_equal(it.given_up.peer_count, 0);
+}
+
+static void hear(struct ibshift_net *net, uint32_t peer, uint32_t reporter)
+{
+    assert_ptr_equal(net, &it.net);
+    assert_int_equal(reporter, BUSY);
+    assert_int_equal(peer, DEAD);
+    it.is_told = true;
+}
+
+static void a_death_is_heard_of_and_known(void **state)
+{
+    const struct ibshift_net_cause dead = {DEAD, -ETIMEDOUT}, error = {DEAD, -EIO};
+
+    ibshift_given_up_heard(&it.given_up, BUSY, &dead); /* nobody listens */
+    it.given_up.owner = &it.net;
+    it.given_up.heard_dead = hear;
+    ibshift_given_up_heard(&it.given_up, BUSY, &error);
+    assert_false(it.is_told);
+    ibshift_given_up_heard(&it.given_up, BUSY, &dead);
+    assert_true(it.is_told);
+    give_up(FAILED, DEAD, -EIO);
+    assert_false(ibshift_given_up_is_dead(&it.given_up, DEAD));
+    give_up(FAILED + 1, DEAD, -ETIMEDOUT);
+    assert_true(ibshift_given_up_is_dead(&it.given_up, DEAD));
+    assert_false(ibshift_given_up_is_dead(&it.given_up, BUSY));
+}
+
 static struct ibshift_ledger *ledger_of(void *context, uint32_t comm)
 {
     assert_int_equal(comm, ASKED);
@@ -228,6 +281,9 @@ int main(void)
         TEST(a_communicator_that_is_never_made_is_told_in_time),
         TEST(a_number_that_comes_back_is_another_communicator),
         TEST(the_first_reason_stays),
+        TEST(what_has_failed_needs_no_memory),
+        TEST(the_oldest_of_peers_collectives_are_forgotten),
+        TEST(a_death_is_heard_of_and_known),
         TEST(who_calls_something_else_is_told_from_who_is_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,6 +100,7 @@ struct ibshift_op {
     uint32_t moves_seen;
     uint64_t idle; /* ns since the last move, as far as anybody looked */
     uint64_t probed;
+    uint32_t asked; /* other members, in turn */
 
     struct ibshift_walk walk;
     struct ibshift_pace_state *pace; /* NULL: this run has none */

@@ -3,6 +3,8 @@
 
 #include "exec/pace/pace.h"
 
+enum { OTHERS_TRIED = 64 };
+
 /* Everyone with a message of this rank that has not ended, or not begun. */
 static void abort_peers(struct ibshift_op *op, struct ibshift_exec *exec)
 {
@@ -116,7 +118,23 @@ static void probe_flights(const struct ibshift_op *op, struct ibshift_net *net)
     }
 }
 
-void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net)
+/*
+ * A peer that died before it was connected answers nobody, and those that have given the communicator
+ * up have told their own peers: another member may know. Each time the next that can be asked.
+ */
+static void ask_another(struct ibshift_op *op, struct ibshift_net *net)
+{
+    bool is_asked = false;
+
+    for (int i = 0; i < OTHERS_TRIED && !is_asked; i++) {
+        uint32_t rank = (op->params.rank + 1 + op->asked++) % op->params.plan.ranks;
+
+        is_asked = rank != op->params.rank &&
+                   ibshift_net_ask(net, ibshift_op_peer(op, rank), ibshift_op_word(op), op->seq);
+    }
+}
+
+void ibshift_op_probe(struct ibshift_op *op, struct ibshift_net *net)
 {
     const struct ibshift_op *child = ibshift_op_running_child(op);
 
@@ -124,4 +142,5 @@ void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net)
         probe_flights(child, net);
     }
     probe_flights(op, net);
+    ask_another(op, net);
 }

@@ -68,7 +68,7 @@ bool ibshift_op_is_over(const struct ibshift_op *op);
 /* A rank that the op waits for, the one that was posted first as far as known. */
 uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op);
 
-/* Probes and asks the peers of all messages in flight. */
-void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net);
+/* Probes and asks the peers of all messages in flight, and one more member. */
+void ibshift_op_probe(struct ibshift_op *op, struct ibshift_net *net);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * Asked for so long, while we looked, about a communicator that is not here: it is not being made
@@ -12,13 +13,24 @@ static const uint64_t in_vain = 3000 * 1000 * 1000ull,
 
 void ibshift_given_up_free(struct ibshift_given_up *given_up)
 {
-    free(given_up->failed);
+    if (given_up->failed != given_up->few) {
+        free(given_up->failed);
+    }
+}
+
+static uint32_t of_ring(uint32_t count, uint32_t size)
+{
+    return count < size ? count : size;
 }
 
 static uint32_t remembered(const struct ibshift_given_up *given_up)
 {
-    return given_up->here_count < IBSHIFT_GIVEN_UP_HERE ? given_up->here_count
-                                                        : IBSHIFT_GIVEN_UP_HERE;
+    return of_ring(given_up->here_count, IBSHIFT_GIVEN_UP_HERE);
+}
+
+static uint32_t remembered_by(const struct ibshift_given_up *given_up)
+{
+    return of_ring(given_up->peer_count, IBSHIFT_GIVEN_UP_BY_PEERS);
 }
 
 static bool is_among(const struct ibshift_given_up_one *list, uint32_t count, uint32_t peer,
@@ -58,7 +70,7 @@ bool ibshift_given_up_here(const struct ibshift_given_up *given_up,
 bool ibshift_given_up_by_some(const struct ibshift_given_up *given_up, uint32_t peer,
                               const struct ibshift_net_key *key)
 {
-    return is_among(given_up->by_peers, given_up->peer_count, peer, key);
+    return is_among(given_up->by_peers, remembered_by(given_up), peer, key);
 }
 
 /* Two nets that are one both cancel: once is enough. */
@@ -72,19 +84,35 @@ void ibshift_given_up_add_here(struct ibshift_given_up *given_up, uint32_t comm,
     given_up->has_remains = true;
     given_up->here[given_up->here_count++ % IBSHIFT_GIVEN_UP_HERE] =
         (struct ibshift_given_up_one){.peer = IBSHIFT_ANY_MEMBER, .comm = key.comm, .seq = seq};
-    given_up->peer_count = remove_all(given_up->by_peers, given_up->peer_count, key.comm, &seq);
+    given_up->peer_count = remove_all(given_up->by_peers, remembered_by(given_up), key.comm, &seq);
 }
 
-bool ibshift_given_up_add_by(struct ibshift_given_up *given_up, uint32_t peer,
+void ibshift_given_up_add_by(struct ibshift_given_up *given_up, uint32_t peer,
                              const struct ibshift_net_key *key)
 {
-    if (given_up->peer_count == IBSHIFT_GIVEN_UP_BY_PEERS) {
-        return false;
-    }
     given_up->has_remains = true;
-    given_up->by_peers[given_up->peer_count++] = (struct ibshift_given_up_one){
-        .peer = peer, .comm = ibshift_net_comm(key->comm), .seq = key->seq};
-    return true;
+    given_up->by_peers[given_up->peer_count++ % IBSHIFT_GIVEN_UP_BY_PEERS] =
+        (struct ibshift_given_up_one){
+            .peer = peer, .comm = ibshift_net_comm(key->comm), .seq = key->seq};
+}
+
+void ibshift_given_up_heard(const struct ibshift_given_up *given_up, uint32_t peer,
+                            const struct ibshift_net_cause *why)
+{
+    if (why->status == -ETIMEDOUT && given_up->heard_dead != NULL) {
+        given_up->heard_dead(given_up->owner, why->peer, peer);
+    }
+}
+
+bool ibshift_given_up_is_dead(const struct ibshift_given_up *given_up, uint32_t peer)
+{
+    for (uint32_t i = 0; i < given_up->comm_count; i++) {
+        if (given_up->failed[i].root.status == -ETIMEDOUT &&
+            given_up->failed[i].root.peer == peer) {
+            return true;
+        }
+    }
+    return false;
 }
 
 struct ibshift_given_up_comm *ibshift_given_up_comm(const struct ibshift_given_up *given_up,
@@ -98,6 +126,25 @@ struct ibshift_given_up_comm *ibshift_given_up_comm(const struct ibshift_given_u
     return NULL;
 }
 
+/* Without memory the oldest is forgotten. */
+static void make_room(struct ibshift_given_up *given_up)
+{
+    struct ibshift_given_up_comm *old = given_up->failed, *bigger;
+    uint32_t room = given_up->comm_room * 2;
+
+    if (old == NULL) {
+        given_up->failed = given_up->few;
+        given_up->comm_room = IBSHIFT_GIVEN_UP_COMMS;
+    } else if ((bigger = malloc(room * sizeof(*bigger))) != NULL) {
+        memcpy(bigger, old, given_up->comm_count * sizeof(*bigger));
+        ibshift_given_up_free(given_up);
+        given_up->failed = bigger;
+        given_up->comm_room = room;
+    } else {
+        memmove(old, old + 1, --given_up->comm_count * sizeof(*old));
+    }
+}
+
 void ibshift_given_up_add_comm(struct ibshift_given_up *given_up, uint32_t comm,
                                const struct ibshift_net_cause *with,
                                const struct ibshift_net_cause *root)
@@ -107,14 +154,7 @@ void ibshift_given_up_add_comm(struct ibshift_given_up *given_up, uint32_t comm,
         return;
     }
     if (given_up->comm_count == given_up->comm_room) {
-        uint32_t room = given_up->comm_room * 2 + 8;
-        void *bigger = realloc(given_up->failed, room * sizeof(*given_up->failed));
-
-        if (bigger == NULL) {
-            return; /* the peers of this collective are told all the same */
-        }
-        given_up->failed = bigger;
-        given_up->comm_room = room;
+        make_room(given_up);
     }
     given_up->failed[given_up->comm_count++] = (struct ibshift_given_up_comm){
         .comm = ibshift_net_comm(comm), .with = *with, .root = *root};
@@ -208,7 +248,7 @@ bool ibshift_given_up_forget(struct ibshift_given_up *given_up, uint32_t comm)
         known->is_gone = true;
     }
     given_up->here_count = remove_all(given_up->here, remembered(given_up), comm, NULL);
-    given_up->peer_count = remove_all(given_up->by_peers, given_up->peer_count, comm, NULL);
+    given_up->peer_count = remove_all(given_up->by_peers, remembered_by(given_up), comm, NULL);
     return given_up->has_remains;
 }
 

@@ -8,8 +8,8 @@
  * - communicators that were given up here, and why: so a peer that waits for us there is answered;
  * - questions after communicators that are not here.
  *
- * Bounded but for the communicators, of which each is remembered until its number comes back. Of
- * the own collectives the oldest are forgotten; a peer's that cannot be remembered fail the peer.
+ * Bounded but for the communicators, of which each is remembered until its number comes back, or
+ * memory ends. Of collectives the oldest are forgotten: who waits for a peer asks it again and again.
  */
 
 #include <stdbool.h>
@@ -17,6 +17,7 @@
 #include "net/ledger.h"
 
 enum { IBSHIFT_GIVEN_UP_HERE = 64, IBSHIFT_GIVEN_UP_BY_PEERS = 256, IBSHIFT_ASKED_AFTER = 16 };
+enum { IBSHIFT_GIVEN_UP_COMMS = 32 }; /* without an allocation, which may be what has failed */
 
 struct ibshift_given_up_comm {
     uint32_t comm;
@@ -35,8 +36,9 @@ struct ibshift_given_up {
     struct ibshift_given_up_one here[IBSHIFT_GIVEN_UP_HERE];
     uint32_t here_count; /* ever; a ring */
     struct ibshift_given_up_one by_peers[IBSHIFT_GIVEN_UP_BY_PEERS];
-    uint32_t peer_count;
-    struct ibshift_given_up_comm *failed;
+    uint32_t peer_count;                  /* ever; a ring */
+    struct ibshift_given_up_comm *failed; /* few, or more than that */
+    struct ibshift_given_up_comm few[IBSHIFT_GIVEN_UP_COMMS];
     uint32_t comm_count, comm_room;
     struct {
         uint32_t comm;
@@ -45,6 +47,9 @@ struct ibshift_given_up {
     uint32_t asks;
     bool has_remains; /* of a collective, ever */
     bool has_failed;
+    /* Of a net that may wait for a peer which it has never heard of: it does not answer, says another. */
+    void (*heard_dead)(struct ibshift_net *net, uint32_t peer, uint32_t reporter);
+    struct ibshift_net *owner;
 };
 
 /* The net has this one from now on. */
@@ -66,9 +71,14 @@ static inline bool ibshift_given_up_by(const struct ibshift_given_up *given_up, 
 /* cancel(): nobody asks again whether a peer has given it up. */
 void ibshift_given_up_add_here(struct ibshift_given_up *given_up, uint32_t comm, uint32_t seq);
 
-/* False when there is no room. */
-bool ibshift_given_up_add_by(struct ibshift_given_up *given_up, uint32_t peer,
+/* A peer has told so, and why. */
+void ibshift_given_up_add_by(struct ibshift_given_up *given_up, uint32_t peer,
                              const struct ibshift_net_key *key);
+void ibshift_given_up_heard(const struct ibshift_given_up *given_up, uint32_t peer,
+                            const struct ibshift_net_cause *why);
+
+/* Whether this peer's death is why a communicator was given up here. */
+bool ibshift_given_up_is_dead(const struct ibshift_given_up *given_up, uint32_t peer);
 
 /* give_up(); the first reason stays. */
 void ibshift_given_up_add_comm(struct ibshift_given_up *given_up, uint32_t comm,

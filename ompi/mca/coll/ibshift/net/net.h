@@ -231,9 +231,9 @@ struct ibshift_net_ops {
 
     /*
      * Asks the peer whether it still takes part in (comm, seq). Costs a message; may be dropped, so
-     * who waits asks again. May be NULL.
+     * who waits asks again. False: nothing can be asked of it now. May be NULL.
      */
-    void (*ask)(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
+    bool (*ask)(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
 
     /*
      * The communicator is gone on this side, and its number may be used again: what is remembered
@@ -350,13 +350,11 @@ static inline void ibshift_net_enter(struct ibshift_net *net, uint32_t comm)
     }
 }
 
-static inline void ibshift_net_ask(struct ibshift_net *net, uint32_t peer, uint32_t comm,
+static inline bool ibshift_net_ask(struct ibshift_net *net, uint32_t peer, uint32_t comm,
                                    uint32_t seq)
 {
     net = ibshift_net_part(net, peer);
-    if (net->ops->ask != NULL) {
-        net->ops->ask(net, peer, comm, seq);
-    }
+    return net->ops->ask != NULL && net->ops->ask(net, peer, comm, seq);
 }
 
 static inline void ibshift_net_forget(struct ibshift_net *net, uint32_t comm)

@@ -120,15 +120,17 @@ static bool has_sent_unlike(struct ibshift_node_peer *peer, uint32_t comm, uint3
     return false;
 }
 
-static void ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
+static bool ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
 {
     struct ibshift_node_peer *to = ibshift_nn_peer(ibshift_node(net), peer);
     struct ibshift_net_key key = {.comm = comm, .seq = seq};
 
-    if (to != NULL && to->status == 0 && !has_sent_unlike(to, comm, seq) &&
-        to->ready.first == NULL) {
-        ibshift_nn_tell(to, IBSHIFT_NODE_ASK_AFTER, &key, 0, 0);
+    if (to == NULL || to->status != 0 || has_sent_unlike(to, comm, seq) ||
+        to->ready.first != NULL) {
+        return false;
     }
+    ibshift_nn_tell(to, IBSHIFT_NODE_ASK_AFTER, &key, 0, 0);
+    return true;
 }
 
 static void forget_note(struct ibshift_node_note *note, const void *comm)

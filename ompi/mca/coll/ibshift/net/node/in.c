@@ -265,10 +265,10 @@ static void abort_came(struct ibshift_node_peer *peer, const struct ibshift_node
 
     peer->cause = (struct ibshift_net_cause){.peer = (uint32_t)cell->grant.address,
                                              .status = (int32_t)(int64_t)cell->grant.length};
+    ibshift_given_up_heard(peer->net->net.given_up, peer->number, &peer->cause);
     ibshift_nn_each(peer, abort_note, key);
-    if (!ibshift_given_up_is_over(&peer->net->net, peer->number, key) &&
-        !ibshift_given_up_add_by(peer->net->net.given_up, peer->number, key)) {
-        ibshift_nn_break(peer, -ECONNABORTED, "it gave up more collectives than can be remembered");
+    if (!ibshift_given_up_is_over(&peer->net->net, peer->number, key)) {
+        ibshift_given_up_add_by(peer->net->net.given_up, peer->number, key);
     }
 }
 

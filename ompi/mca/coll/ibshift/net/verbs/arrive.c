@@ -81,25 +81,18 @@ static void abort_came(struct ibshift_connection *c, const struct ibshift_wire *
     const struct ibshift_net_cause why = {.peer = body->id,
                                           .status = -(int32_t)(body->pieces & 0xffff)};
     struct aborted aborted = {.key = head->key};
-    uint32_t comm = ibshift_net_comm(head->key.comm);
 
     ibshift_nv_cause_came(c, &why);
     if (ibshift_given_up_is_over(&c->net->net, c->peer, &head->key)) {
         return;
     }
-    if (!ibshift_given_up_add_by(c->net->net.given_up, c->peer, &head->key)) {
-        ibshift_nv_break(c, -ECONNABORTED,
-                         "it gave up more collectives than can be remembered, the last was %u on "
-                         "communicator %u",
-                         head->key.seq, comm);
-        return;
-    }
+    ibshift_given_up_add_by(c->net->net.given_up, c->peer, &head->key);
     ibshift_nv_each(c, abort_note, &aborted);
     if (aborted.is_granted) {
         c->root = why; /* for the peer's other collectives, which end with the connection */
         ibshift_nv_break(c, -ECONNABORTED,
                          "it gave up collective %u on communicator %u, whose buffer it may write",
-                         head->key.seq, comm);
+                         head->key.seq, ibshift_net_comm(head->key.comm));
     }
 }
 

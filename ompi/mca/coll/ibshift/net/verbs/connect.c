@@ -296,8 +296,9 @@ static struct ibshift_connection *sender_of(struct ibshift_net_verbs *nv,
 }
 
 /* The peer does not answer the reporter, with whom it is connected: it will hardly answer us. */
-static void reported(struct ibshift_net_verbs *nv, uint32_t peer, uint32_t reporter)
+void ibshift_nv_reported(struct ibshift_net *net, uint32_t peer, uint32_t reporter)
 {
+    struct ibshift_net_verbs *nv = ibshift_nv(net);
     struct ibshift_connection *c = peer < nv->options.peers ? ibshift_nv_peer(nv, peer) : NULL;
 
     if (c != NULL && c->reported == 0 && c->status == 0) {
@@ -309,9 +310,7 @@ static void reported(struct ibshift_net_verbs *nv, uint32_t peer, uint32_t repor
 /* The peer has given a collective up: why, what began it. */
 void ibshift_nv_cause_came(struct ibshift_connection *c, const struct ibshift_net_cause *why)
 {
-    if (why->status == -ETIMEDOUT) {
-        reported(c->net, why->peer, c->peer);
-    }
+    ibshift_given_up_heard(c->net->net.given_up, c->peer, why);
     if (why->status < 0) {
         __atomic_store_n(&c->cause, (uint64_t)why->peer << 32 | (uint32_t)-why->status,
                          __ATOMIC_RELAXED); /* describe() looks at it */
@@ -366,7 +365,8 @@ static void hear_who(struct ibshift_connection *c, uint32_t about)
     if (about == nv->options.self || about >= nv->options.peers) {
         return;
     }
-    if ((known != NULL && known->status == -ETIMEDOUT) || how_it_ended(nv, about) != NULL) {
+    if ((known != NULL && known->status == -ETIMEDOUT) || how_it_ended(nv, about) != NULL ||
+        ibshift_given_up_is_dead(nv->net.given_up, about)) {
         say_about(c, IBSHIFT_HELLO_GONE, about);
     } else if (known != NULL && known->state == IBSHIFT_CONNECTION_READY) {
         ibshift_nv_tell(known);
@@ -378,7 +378,7 @@ static void hear_gone(struct ibshift_connection *c, uint32_t about)
     const struct ibshift_connection *known = ibshift_nv_peer_known(c->net, about);
 
     if (known != NULL && known->asked > 0) {
-        reported(c->net, about, c->peer);
+        ibshift_nv_reported(&c->net->net, about, c->peer);
     }
 }
 

@@ -151,15 +151,17 @@ static bool has_sent_unlike(struct ibshift_connection *c, uint32_t comm, uint32_
     return false;
 }
 
-static void net_ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
+static bool net_ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
 {
     struct ibshift_connection *c = ibshift_nv_peer_known(ibshift_nv(net), peer);
     struct ibshift_net_key key = {.comm = comm, .seq = seq};
 
-    if (c != NULL && c->state == IBSHIFT_CONNECTION_READY && !has_sent_unlike(c, comm, seq) &&
-        c->ready.first == NULL) {
-        ibshift_nv_control(c, &key, IBSHIFT_WIRE_ASK, NULL);
+    if (c == NULL || c->state != IBSHIFT_CONNECTION_READY || has_sent_unlike(c, comm, seq) ||
+        c->ready.first != NULL) {
+        return false;
     }
+    ibshift_nv_control(c, &key, IBSHIFT_WIRE_ASK, NULL);
+    return true;
 }
 
 /* Early messages, and early requests for messages, of a communicator that is gone. */
@@ -372,6 +374,8 @@ static int create(struct ibshift_verbs *verbs, const struct ibshift_net_verbs_op
     }
     nv->net.ops = &ops;
     nv->given_up.comms = options->comms;
+    nv->given_up.owner = &nv->net;
+    nv->given_up.heard_dead = ibshift_nv_reported;
     ibshift_given_up_open(&nv->net, &nv->given_up);
     nv->senders = &senders;
     nv->net.max_eager = nv->net.max_tried = options->max_eager;

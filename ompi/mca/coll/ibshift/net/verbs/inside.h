@@ -228,6 +228,7 @@ void ibshift_nv_connect(struct ibshift_connection *c);
 void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv);
 void ibshift_nv_heard(struct ibshift_connection *c);
 void ibshift_nv_cause_came(struct ibshift_connection *c, const struct ibshift_net_cause *why);
+void ibshift_nv_reported(struct ibshift_net *net, uint32_t peer, uint32_t reporter);
 void ibshift_nv_serve(struct ibshift_net_verbs *nv);
 
 /* ring.c: rings that we give, and what we tell of our limits */
