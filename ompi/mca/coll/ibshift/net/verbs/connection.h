@@ -197,8 +197,10 @@ struct ibshift_outbound {
     bool is_ordered; /* the ring's records land in order */
     uint64_t word_address;
     uint32_t word_key;
-    uint32_t grants; /* notes of kind GRANT */
-    uint64_t asked;  /* when we last asked for a slot */
+    uint32_t grants;     /* notes of kind GRANT */
+    uint64_t asked;      /* when we last asked for a slot */
+    uint32_t asked_with; /* slots there were then */
+    uint32_t asks;       /* in vain, up to a number */
 };
 
 /* What comes from one peer: the limits that we have given. */
