@@ -68,7 +68,8 @@ void causes_unlike(bool is_left_out)
 bool causes_taint(uint32_t members)
 {
     for (int i = 0; i < PROGRAM_RANKS; i++) {
-        if ((members >> i & 1) != 0 && causes_has(i, CAUSE_HOSTILE)) {
+        if ((members >> i & 1) != 0 &&
+            (causes_has(i, CAUSE_HOSTILE) || causes_has(i, CAUSE_SPOILT))) {
             return true;
         }
     }
@@ -87,17 +88,21 @@ static bool is_before(const struct failure *f, int rank, enum cause cause)
     return c.since[rank][cause] != 0 && c.since[rank][cause] <= f->at;
 }
 
+static bool is_either(const struct failure *f, enum cause cause)
+{
+    return is_before(f, f->rank, cause) || is_before(f, f->peer, cause);
+}
+
+static bool has_garbage(const struct failure *f)
+{
+    return is_either(f, CAUSE_HOSTILE) || is_either(f, CAUSE_SPOILT);
+}
+
 /* What may have gone wrong between the two, so that a connection breaks. */
 static bool is_broken(const struct failure *f)
 {
-    static const enum cause either[] = {CAUSE_DEAD, CAUSE_LINK, CAUSE_HOSTILE, CAUSE_MEMORY};
-
-    for (size_t i = 0; i < sizeof(either) / sizeof(either[0]); i++) {
-        if (is_before(f, f->rank, either[i]) || is_before(f, f->peer, either[i])) {
-            return true;
-        }
-    }
-    return false;
+    return is_either(f, CAUSE_DEAD) || is_either(f, CAUSE_LINK) || is_either(f, CAUSE_MEMORY) ||
+           has_garbage(f);
 }
 
 /* Somebody has found the same rank dead long before, and would have said so: it is asked. */
@@ -124,7 +129,8 @@ static bool is_somebody_late(const struct failure *f)
         }
         if (is_before(f, i, CAUSE_LATE) ||
             (is_before(f, i, CAUSE_DEAD) && !c.program->knows_ends && !is_known(f)) ||
-            is_before(f, i, CAUSE_LINK) || is_before(f, i, CAUSE_HOSTILE)) {
+            is_before(f, i, CAUSE_LINK) || is_before(f, i, CAUSE_HOSTILE) ||
+            is_before(f, i, CAUSE_SPOILT)) {
             return true;
         }
     }
@@ -134,21 +140,24 @@ static bool is_somebody_late(const struct failure *f)
 /* Ranks have called different collectives, which is no reason to wait for the deadline; or one has left one out. */
 static bool is_unlike(const struct failure *f)
 {
-    return c.is_left_out || (c.is_unlike && (f->status == -EBADMSG || f->status == -EMSGSIZE ||
-                                             f->status == -ECONNABORTED ||
-                                             f->status == -ECONNRESET || f->status == -EIO));
+    return c.is_left_out ||
+           (c.is_unlike &&
+            (f->status == -EBADMSG || f->status == -EMSGSIZE || f->status == -ECONNABORTED ||
+             f->status == -ECONNRESET || f->status == -EIO || f->status == -EPROTO));
 }
 
 static bool is_direct(const struct failure *f)
 {
     switch (f->status) {
     case -ENOMEM:
-        return is_before(f, f->rank, CAUSE_MEMORY) || is_before(f, f->peer, CAUSE_MEMORY);
+        return is_either(f, CAUSE_MEMORY);
     case -ETIME:
         return is_somebody_late(f);
     case -EBADMSG:
     case -EMSGSIZE:
-        return is_before(f, f->peer, CAUSE_HOSTILE) || is_before(f, f->rank, CAUSE_HOSTILE);
+        return has_garbage(f);
+    case -EPROTO: /* counts, which leaders tell of the ranks of their hosts */
+        return causes_taint(f->members);
     default:
         return is_broken(f);
     }

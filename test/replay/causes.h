@@ -13,6 +13,7 @@ enum cause {
     CAUSE_MEMORY,  /* an allocation was refused */
     CAUSE_LINK,    /* its host's port went down and stayed so, or its device died */
     CAUSE_HOSTILE, /* what it sends is garbage */
+    CAUSE_SPOILT,  /* a hostile one of its host has written to its shared memory, whoever should write there */
     CAUSES
 };
 
@@ -22,7 +23,7 @@ bool causes_has(int rank, enum cause cause);
 bool causes_has_any(void);
 /* Calls that do not match: a connection that ends by them is other communicators', too, so from now on any may fail. */
 void causes_unlike(bool is_left_out);
-/* A hostile rank is of the communicator: results may be wrong. */
+/* A hostile rank, or one that it has spoilt, is of the communicator: results may be wrong. */
 bool causes_taint(uint32_t members);
 void causes_failed(uint64_t now, int rank, int item, uint32_t members, int status, int peer);
 /* At the end: how many failures have no cause; each is said. */

@@ -23,7 +23,8 @@ enum { MAPS = 64, STALE = 3, TRIES = 64, FLIPS = 4 };
 static struct map {
     uint8_t *at;
     size_t size;
-    int rank;
+    int rank, owner;
+    ino_t file;
 } maps[MAPS]; /* shared memory that a rank sees */
 
 static struct {
@@ -146,13 +147,25 @@ int replay_clock(clockid_t clock, struct timespec *t)
     return 0;
 }
 
+/* Who maps it first has made it. */
+static int owner_of(ino_t file)
+{
+    for (int i = 0; i < MAPS; i++) {
+        if (maps[i].file == file) {
+            return maps[i].owner;
+        }
+    }
+    return replay_self();
+}
+
 void *replay_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
     void *map = mmap(at, size, protection, flags, fd, offset);
+    struct stat st;
 
     for (int i = 0; i < MAPS && map != MAP_FAILED && (flags & MAP_SHARED) != 0; i++) {
-        if (maps[i].at == NULL) {
-            maps[i] = (struct map){map, size, replay_self()};
+        if (maps[i].at == NULL && fstat(fd, &st) == 0) {
+            maps[i] = (struct map){map, size, replay_self(), owner_of(st.st_ino), st.st_ino};
             break;
         }
     }
@@ -185,6 +198,10 @@ void faults_scribble(int rank)
     if (!causes_has(rank, CAUSE_HOSTILE) || map->at == NULL || map->rank != rank ||
         below(f.rarely) != 0) {
         return;
+    }
+    if (!causes_has(map->owner, CAUSE_SPOILT)) {
+        replay_say("writes garbage into shared memory of rank %d", map->owner);
+        causes_happened(map->owner, CAUSE_SPOILT, replay_now());
     }
     for (int i = 0; i < TRIES; i++) {
         uint8_t *word = map->at + below(map->size / sizeof(uint64_t)) * sizeof(uint64_t);

@@ -44,9 +44,16 @@ static void check_connections(const struct ibshift_net_verbs *nv)
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         const struct ibshift_connection *c = nv->connections[i];
 
-        if (c->waiting.first != NULL || c->resting.first != NULL || c->in.held != 0) {
-            replay_fail("rank %d: messages with rank %u over the adapter are left, %u held",
-                        replay_self(), c->peer, c->in.held);
+        const struct ibshift_note *note =
+            c->waiting.first != NULL ? c->waiting.first : c->resting.first;
+
+        if (note != NULL || c->in.held != 0) {
+            replay_fail(
+                "rank %d: messages with rank %u over the adapter are left, %u held, the first of "
+                "kind %d, key %x %u %x",
+                replay_self(), c->peer, c->in.held, note == NULL ? -1 : note->kind,
+                note == NULL ? 0 : note->match.key.comm, note == NULL ? 0 : note->match.key.seq,
+                note == NULL ? 0 : note->match.key.tag);
         }
     }
     if (nv->free_grant_count != l.grants) {

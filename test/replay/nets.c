@@ -83,7 +83,8 @@ void __real_ibshift_engine_free(struct ibshift_engine *engine);
 void __wrap_ibshift_engine_free(struct ibshift_engine *engine);
 void __wrap_ibshift_engine_free(struct ibshift_engine *engine)
 {
-    left_check(ompi_has_any_failed() || causes_has(replay_self(), CAUSE_MEMORY));
+    left_check(ompi_has_any_failed() || causes_has(replay_self(), CAUSE_MEMORY) ||
+               causes_taint(1u << replay_self()));
     __real_ibshift_engine_free(engine);
 }
 
@@ -96,4 +97,19 @@ int __wrap_ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_c
 {
     ompi_failed(comm, op->status, (int)op->failed_peer);
     return __real_ibshift_report(module, comm, op, name);
+}
+
+int __real_ibshift_report_counts(const struct ompi_communicator_t *comm,
+                                 const struct ibshift_op *op,
+                                 const struct ibshift_mixed_unlike *unlike, const char *name);
+int __wrap_ibshift_report_counts(const struct ompi_communicator_t *comm,
+                                 const struct ibshift_op *op,
+                                 const struct ibshift_mixed_unlike *unlike, const char *name);
+int __wrap_ibshift_report_counts(const struct ompi_communicator_t *comm,
+                                 const struct ibshift_op *op,
+                                 const struct ibshift_mixed_unlike *unlike, const char *name)
+{
+    ompi_failed(comm, -EPROTO,
+                (int)ompi_group_get_proc_name(comm->c_local_group, (int)unlike->from).vpid);
+    return __real_ibshift_report_counts(comm, op, unlike, name);
 }

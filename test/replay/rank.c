@@ -11,6 +11,7 @@
 #include "story.h"
 
 enum { OUTSTANDING = 4, VARIANTS = 2 };
+enum { LAST_LOOKS = 3, LAST_PAUSE = 20000000 /* ns */, LAST_POLLS = 40 };
 
 struct slot {
     struct ompi_communicator_t *comm; /* NULL: this rank is not in it, or it is not there */
@@ -381,6 +382,17 @@ static void do_item(int item)
     }
 }
 
+/* What is on the way is not left over. */
+static void let_arrive(void)
+{
+    for (int i = 0; i < LAST_LOOKS; i++) {
+        replay_sleep(LAST_PAUSE);
+        for (int j = 0; j < LAST_POLLS; j++) {
+            ompi_progress_once();
+        }
+    }
+}
+
 __attribute__((visibility("default"))) replay_rank_main replay_rank;
 
 void replay_rank(int self)
@@ -405,6 +417,8 @@ void replay_rank(int self)
     for (int i = 0; i < PROGRAM_COMMS; i++) {
         leave(&slots[i]);
     }
+    replay_barrier(progress, NULL);
+    let_arrive();
     replay_barrier(progress, NULL);
     call_end();
     ompi_end();

@@ -127,6 +127,13 @@ static void say_where(int i)
                (unsigned long long)rank->branches, text);
 }
 
+static void say_all(void)
+{
+    for (int i = 0; i < w.program->ranks; i++) {
+        say_where(i);
+    }
+}
+
 bool replay_is_quiet;
 
 void replay_fail(const char *format, ...)
@@ -415,9 +422,7 @@ static void let_time_pass(uint64_t earliest, bool is_alone)
     w.now = earliest < until && earliest > w.now ? earliest : until;
     w.calm = 0;
     if (w.now - w.did_at > longest && !end_hostile()) {
-        for (int i = 0; i < w.program->ranks; i++) {
-            say_where(i);
-        }
+        say_all();
         replay_fail("nothing has happened for %llu s", (unsigned long long)(longest / second));
     }
 }
@@ -445,6 +450,7 @@ static bool turn(void)
     }
     adapters_act();
     if (w.branches > most_branches && !end_hostile()) {
+        say_all();
         replay_fail("it goes on and on: %llu branches", (unsigned long long)w.branches);
     }
     if (count > 0 && w.calm < (uint32_t)(CALM * count)) {
