@@ -18,6 +18,8 @@
 #include "memory.h"
 #include "story.h"
 
+static const uint64_t long_stop = 30 * 1000 * 1000000ull; /* after which others may lose patience */
+
 enum { MAPS = 64, STALE = 3, TRIES = 64, FLIPS = 4 };
 
 static struct map {
@@ -28,8 +30,11 @@ static struct map {
 } maps[MAPS]; /* shared memory that a rank sees */
 
 static struct {
+    const struct program *program;
     const char *folder;
     uint64_t random;
+    uint64_t cases[PROGRAM_RANKS][3]; /* from FAULT_NO_MEMORY on */
+    bool is_acted[PROGRAM_FAULTS];
     uint64_t ahead[PROGRAM_RANKS], faster[PROGRAM_RANKS]; /* clocks: ns, parts of a million */
     uint64_t rarely; /* of a hostile one: one time of so many */
 } f;
@@ -64,6 +69,7 @@ static void leave_file(int i)
 
 void faults_begin(const struct program *program, const char *folder)
 {
+    f.program = program;
     f.folder = folder;
     f.random = program->seed ^ 0x2545f4914f6cdd1d;
     for (int i = 0; i < PROGRAM_RANKS; i++) {
@@ -129,11 +135,6 @@ void faults_end(const struct program *program)
     }
 }
 
-void faults_jump(int rank, uint64_t ns)
-{
-    f.ahead[rank] += ns;
-}
-
 int replay_clock(clockid_t clock, struct timespec *t)
 {
     uint64_t now = replay_now();
@@ -191,7 +192,7 @@ static void flip(uint8_t *at, size_t size)
 }
 
 /* Somewhere in what it shares with others, and where something stands. */
-void faults_scribble(int rank)
+static void scribble(int rank)
 {
     const struct map *map = &maps[below(MAPS)];
 
@@ -211,6 +212,91 @@ void faults_scribble(int rank)
             return;
         }
     }
+}
+
+static bool is_at_branch(const struct program_act *act)
+{
+    return act->fault == FAULT_RANK_DIES || act->fault == FAULT_RANK_STOPS ||
+           act->fault == FAULT_CLOCK_JUMPS || act->fault == FAULT_HOSTILE;
+}
+
+static void stop(const struct program_act *act)
+{
+    story_count(COUNT_STOPS, 1);
+    replay_say("stopped for %.3f ms", (double)act->time / 1e6);
+    if (act->time > long_stop) {
+        causes_happened(act->rank, CAUSE_LATE, replay_now());
+    }
+    replay_sleep(act->time);
+}
+
+/* At this branch of the rank that runs. */
+void faults_at_branch(int rank, uint64_t branches)
+{
+    for (int i = 0; i < f.program->acts; i++) {
+        const struct program_act *act = &f.program->act[i];
+
+        if (act->is_dropped || act->rank != rank || f.is_acted[i] || act->at > branches ||
+            !is_at_branch(act)) {
+            continue;
+        }
+        f.is_acted[i] = true;
+        switch (act->fault) {
+        case FAULT_RANK_DIES:
+            replay_kill(rank);
+            break;
+        case FAULT_RANK_STOPS:
+            stop(act);
+            break;
+        case FAULT_HOSTILE:
+            replay_say("is hostile");
+            causes_happened(rank, CAUSE_HOSTILE, replay_now());
+            break;
+        default:
+            replay_say("its clock jumps by %.3f ms", (double)act->time / 1e6);
+            story_count(COUNT_JUMPS, 1);
+            f.ahead[rank] += act->time;
+        }
+    }
+    scribble(rank);
+}
+
+/* Branches until something happens to the rank. */
+uint64_t faults_left(int rank, uint64_t branches)
+{
+    uint64_t left = UINT64_MAX;
+
+    for (int i = 0; i < f.program->acts; i++) {
+        const struct program_act *act = &f.program->act[i];
+
+        if (act->rank == rank && !act->is_dropped && is_at_branch(act) && act->at > branches &&
+            act->at - branches < left) {
+            left = act->at - branches;
+        }
+    }
+    return left;
+}
+
+bool replay_strikes(enum program_fault fault)
+{
+    static const char *const names[] = {"no memory", "no room", "no copy"};
+    int self = replay_self(), which = (int)fault - FAULT_NO_MEMORY;
+    uint64_t count = self < 0 ? 0 : ++f.cases[self][which];
+
+    for (int i = 0; i < f.program->acts && self >= 0; i++) {
+        const struct program_act *act = &f.program->act[i];
+
+        if (!act->is_dropped && act->fault == fault && act->rank == self && count >= act->at &&
+            count < act->at + act->count) {
+            story_count(COUNT_NO_MEMORY + (unsigned)which, 1);
+            replay_say("%s", names[which]);
+            if (fault == FAULT_NO_MEMORY) {
+                causes_happened(self, CAUSE_MEMORY, replay_now());
+            }
+            return true;
+        }
+    }
+    return false;
 }
 
 void faults_spoil(int sender, const struct iovec *to, unsigned long n, ssize_t bytes)

@@ -10,9 +10,9 @@
 void faults_begin(const struct program *program, const char *folder);
 /* What is left in the folder of shared memory. */
 void faults_end(const struct program *program);
-void faults_jump(int rank, uint64_t ns);
-/* A hostile one writes garbage to where others see it. */
-void faults_scribble(int rank);
+/* What is done to a rank at a branch, and how many branches are left until then. */
+void faults_at_branch(int rank, uint64_t branches);
+uint64_t faults_left(int rank, uint64_t branches);
 /* Whether the process is there; else errno. */
 bool faults_may_touch(pid_t pid);
 /* What an adapter has copied for the sender. */

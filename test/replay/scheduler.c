@@ -20,9 +20,8 @@ enum { STACK = 1 << 20 };
 enum { CALM = 3 }; /* so often has each rank found nothing before the clock goes on */
 
 static const uint64_t us = 1000, ms = 1000 * 1000, second = 1000 * 1000 * 1000ull;
-static const uint64_t longest = 400 * 1000 * 1000000ull;  /* ns without anything: it hangs */
-static const uint64_t most_branches = 800 * 1000000ull;   /* of a run */
-static const uint64_t long_stop = 30 * 1000 * 1000000ull; /* after which others may lose patience */
+static const uint64_t longest = 400 * 1000 * 1000000ull; /* ns without anything: it hangs */
+static const uint64_t most_branches = 800 * 1000000ull;  /* of a run */
 
 enum { begun = 1000000000 }; /* ns */
 enum state { READY, ASLEEP, AT_BARRIER, ENDED, DEAD };
@@ -33,7 +32,6 @@ struct rank {
     char *stack;
     uint64_t wakes;
     uint64_t branches;           /* so many were taken */
-    uint64_t cases[3];           /* from FAULT_NO_MEMORY on */
     void (*poll)(void *context); /* at the barrier */
     void *poll_context;
     const char *base; /* of its copy's code */
@@ -55,7 +53,7 @@ static struct {
     uint64_t faults_at; /* of the software HCA: when it wants to be called */
     uint64_t gate;      /* barriers that are over */
     uint64_t branches;  /* of all */
-    bool is_acted[PROGRAM_FAULTS], is_over;
+    bool is_over;
 } w = {.self = -1, .now = begun};
 
 uint8_t *replay_taken;
@@ -228,81 +226,13 @@ void replay_give_up(const char *file, int line)
     replay_kill(w.self);
 }
 
-static bool is_at_branch(const struct program_act *act)
-{
-    return act->fault == FAULT_RANK_DIES || act->fault == FAULT_RANK_STOPS ||
-           act->fault == FAULT_CLOCK_JUMPS || act->fault == FAULT_HOSTILE;
-}
-
-static void stop(const struct program_act *act)
-{
-    story_count(COUNT_STOPS, 1);
-    replay_say("stopped for %.3f ms", (double)act->time / 1e6);
-    if (act->time > long_stop) {
-        causes_happened(w.self, CAUSE_LATE, w.now);
-    }
-    replay_sleep(act->time);
-}
-
-static void act_at_branch(struct rank *rank)
-{
-    for (int i = 0; i < w.program->acts; i++) {
-        const struct program_act *act = &w.program->act[i];
-
-        if (act->is_dropped || act->rank != w.self || w.is_acted[i] || act->at > rank->branches ||
-            !is_at_branch(act)) {
-            continue;
-        }
-        w.is_acted[i] = true;
-        switch (act->fault) {
-        case FAULT_RANK_DIES:
-            replay_kill(w.self);
-            break;
-        case FAULT_RANK_STOPS:
-            stop(act);
-            break;
-        case FAULT_HOSTILE:
-            replay_say("is hostile");
-            causes_happened(w.self, CAUSE_HOSTILE, w.now);
-            break;
-        default:
-            replay_say("its clock jumps by %.3f ms", (double)act->time / 1e6);
-            story_count(COUNT_JUMPS, 1);
-            w.kernel->jump(w.self, act->time);
-        }
-    }
-    w.kernel->turn_ends(w.self);
-}
-
 void replay_turn_ends(void)
 {
     if (w.self >= 0) { /* not while the copy is loaded */
         count_branches(&w.rank[w.self]);
-        act_at_branch(&w.rank[w.self]);
+        w.kernel->at_branch(w.self, w.rank[w.self].branches);
         to_scheduler();
     }
-}
-
-bool replay_strikes(enum program_fault fault)
-{
-    static const char *const names[] = {"no memory", "no room", "no copy"};
-    int which = (int)fault - FAULT_NO_MEMORY;
-    uint64_t count = w.self < 0 ? 0 : ++w.rank[w.self].cases[which];
-
-    for (int i = 0; i < w.program->acts && w.self >= 0; i++) {
-        const struct program_act *act = &w.program->act[i];
-
-        if (!act->is_dropped && act->fault == fault && act->rank == w.self && count >= act->at &&
-            count < act->at + act->count) {
-            story_count(COUNT_NO_MEMORY + (unsigned)which, 1);
-            replay_say("%s", names[which]);
-            if (fault == FAULT_NO_MEMORY) {
-                causes_happened(w.self, CAUSE_MEMORY, w.now);
-            }
-            return true;
-        }
-    }
-    return false;
 }
 
 void replay_explain(int item, int status, int peer, uint32_t members)
@@ -355,20 +285,12 @@ static void start(void)
 
 /* Until the branch at which something is to happen to the rank, and no longer than is drawn: mostly short turns, some
    of a few branches, some long ones. */
-static int64_t turn_of(const struct rank *rank)
+static int64_t turn_of(int rank)
 {
     static const uint64_t most[] = {8, 100, 2000, 30000};
-    uint64_t turn = 1 + below(most[below(4)]);
+    uint64_t turn = 1 + below(most[below(4)]), left = w.kernel->left(rank, w.rank[rank].branches);
 
-    for (int i = 0; i < w.program->acts; i++) {
-        const struct program_act *act = &w.program->act[i];
-
-        if (&w.rank[act->rank] == rank && !act->is_dropped && is_at_branch(act) &&
-            act->at > rank->branches && act->at - rank->branches < turn) {
-            turn = act->at - rank->branches;
-        }
-    }
-    return (int64_t)turn;
+    return (int64_t)(left < turn ? left : turn);
 }
 
 static void run(int self)
@@ -376,7 +298,7 @@ static void run(int self)
     struct rank *rank = &w.rank[self];
 
     w.self = self;
-    rank->given = rank->count->budget = turn_of(rank);
+    rank->given = rank->count->budget = turn_of(self);
     context_switch(&w.scheduler, &rank->context);
     w.self = -1;
 }

@@ -61,10 +61,10 @@ void replay_turn_ends(void); /* they are used up */
 struct replay_kernel {
     void (*begin)(const char *folder, uint64_t seed);
     void (*rank_died)(int rank);
-    int (*leaks)(int rank);              /* what a rank that has ended has left, each said */
-    void (*check)(void);                 /* memory and files: does not return when they are wrong */
-    void (*jump)(int rank, uint64_t ns); /* its clock */
-    void (*turn_ends)(int rank);
+    int (*leaks)(int rank); /* what a rank that has ended has left, each said */
+    void (*check)(void);    /* memory and files: does not return when they are wrong */
+    void (*at_branch)(int rank, uint64_t branches);
+    uint64_t (*left)(int rank, uint64_t branches); /* until something is done to it there */
 };
 
 extern const struct replay_kernel wrap_kernel; /* wrap.c */

@@ -116,8 +116,8 @@ static void check(void)
     faults_end(replay_program());
 }
 
-const struct replay_kernel wrap_kernel = {begin, rank_died,   leaks,
-                                          check, faults_jump, faults_scribble};
+const struct replay_kernel wrap_kernel = {begin, rank_died,        leaks,
+                                          check, faults_at_branch, faults_left};
 
 static bool is_virtual(pid_t pid)
 {
