@@ -6,7 +6,7 @@ BUILD ?= build
 COMPONENT := $(TOP)/ompi/mca/coll/ibshift
 HCA := $(TOP)/test/softhca
 KERNEL := getrlimit clock_gettime getpid kill nanosleep usleep sched_yield open openat socket close fdopendir fcntl getrandom \
-	posix_fallocate statvfs fstatvfs fopen sysconf process_vm_readv process_vm_writev getenv
+	posix_fallocate statvfs fstatvfs fopen fputs sysconf process_vm_readv process_vm_writev getenv
 MEMORY := malloc calloc realloc posix_memalign aligned_alloc strdup free
 NETS := ibshift_net_verbs_create ibshift_net_node_create ibshift_engine_progress ibshift_engine_free ibshift_report ibshift_report_counts
 wrap = $(foreach f,$(1),-Wl,--wrap=$(f))

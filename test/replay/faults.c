@@ -15,10 +15,9 @@
 
 #include "causes.h"
 #include "net/node/layout.h"
-#include "memory.h"
 #include "story.h"
 
-static const uint64_t long_stop = 30 * 1000 * 1000000ull; /* after which others may lose patience */
+static const uint64_t long_stop = 11 * 1000 * 1000000ull; /* after which others may lose patience */
 
 enum { MAPS = 64, STALE = 3, TRIES = 64, FLIPS = 4 };
 
@@ -318,57 +317,4 @@ bool faults_may_touch(pid_t pid)
         return false;
     }
     return true;
-}
-
-/*
- * The product's own copies (build.mk names them so), which a kernel may refuse; the software HCA's stand for the
- * adapter. Others go on while it copies, and the caller may be killed there.
- */
-static ssize_t copy(pid_t pid, const struct iovec *here, const struct iovec *there, bool is_read)
-{
-    size_t size = here->iov_len < there->iov_len ? here->iov_len : there->iov_len, done = 0;
-    int peer = pid - REPLAY_FIRST_PID;
-
-    if (replay_strikes(FAULT_NO_COPY)) {
-        errno = EPERM;
-        return -1;
-    }
-    while (done < size) {
-        size_t left = size - done, part = below(2) == 0 ? left : 1 + below(left);
-        struct iovec own = {(char *)here->iov_base + done, part},
-                     other = {(char *)there->iov_base + done, part};
-        ssize_t n;
-
-        if (!faults_may_touch(pid)) {
-            return done > 0 ? (ssize_t)done : -1;
-        }
-        if (causes_has(peer, CAUSE_HOSTILE) && !memory_is_of(peer, other.iov_base, part)) {
-            errno = EFAULT; /* what it names is not there */
-            return done > 0 ? (ssize_t)done : -1;
-        }
-        n = is_read ? process_vm_readv(getpid(), &own, 1, &other, 1, 0)
-                    : process_vm_writev(getpid(), &own, 1, &other, 1, 0);
-        if (n <= 0) {
-            return done > 0 ? (ssize_t)done : -1;
-        }
-        done += (size_t)n;
-        if (done < size) {
-            replay_turn_ends();
-        }
-    }
-    return (ssize_t)done;
-}
-
-ssize_t replay_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
-                        const struct iovec *there, unsigned long m, unsigned long flags)
-{
-    (void)n, (void)m, (void)flags;
-    return copy(pid, here, there, true);
-}
-
-ssize_t replay_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
-                         const struct iovec *there, unsigned long m, unsigned long flags)
-{
-    (void)n, (void)m, (void)flags;
-    return copy(pid, here, there, false);
 }

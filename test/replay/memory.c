@@ -11,7 +11,7 @@
 #include "memory.h"
 #include "scheduler.h"
 
-enum { PLACES = 1 << 14, SAID = 8, FENCE = 16, KEPT = 512, LOOKED_AT = 1 << 14 };
+enum { PLACES = 1 << 14, SAID = 8, FENCE = 16, KEPT = 512, KEPT_BYTES = 1 << 18, LOOKED_AT = 4096 };
 enum { FENCE_BYTE = 0xfc, NEW_BYTE = 0xa5, FREED_BYTE = 0xdd };
 
 static struct block {
@@ -20,7 +20,8 @@ static struct block {
     void *by;          /* whose code it was */
     int rank;
 } blocks[PLACES], kept[KEPT];
-static uint32_t freed;
+static uint32_t freed, released; /* ever */
+static size_t kept_bytes;
 
 static size_t place_of(const void *at)
 {
@@ -86,6 +87,7 @@ static void release(struct block *block)
             "rank %d: somebody has written to %zu bytes that were freed, taken at %#zx of rank.so",
             block->rank, block->size, replay_place(block->rank, block->by));
     }
+    kept_bytes -= block->size;
     free(block->at - block->lead);
     block->at = NULL;
 }
@@ -133,7 +135,10 @@ static void give(void *at)
     }
     check_fence(&block);
     memset(block.at, FREED_BYTE, looked_at(&block));
-    release(&kept[freed % KEPT]);
+    kept_bytes += block.size;
+    while (freed - released == KEPT || (kept_bytes > KEPT_BYTES && freed != released)) {
+        release(&kept[released++ % KEPT]);
+    }
     kept[freed++ % KEPT] = block;
 }
 
@@ -256,8 +261,8 @@ void memory_check(void)
             check_fence(&blocks[i]);
         }
     }
-    for (uint32_t i = 0; i < KEPT; i++) {
-        release(&kept[i]);
+    while (freed != released) {
+        release(&kept[released++ % KEPT]);
     }
 }
 

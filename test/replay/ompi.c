@@ -1,6 +1,5 @@
 #include "ompi.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,6 @@
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/arch.h"
 #include "opal/util/output.h"
-#include "opal/util/show_help.h"
 #include "scheduler.h"
 
 #if OMPI_MAJOR_VERSION != 4
@@ -68,36 +66,6 @@ int opal_hwloc_base_get_topology(void)
 int opal_mem_hooks_support_level(void)
 {
     return OPAL_MEMORY_FREE_SUPPORT | OPAL_MEMORY_MUNMAP_SUPPORT;
-}
-
-/* Open MPI's own makes the text; here it is part of the run, and not printed. */
-static char *(*show_help)(const char *file, const char *topic, bool has_header, va_list arguments);
-
-char *opal_show_help_vstring(const char *file, const char *topic, bool has_header,
-                             va_list arguments)
-{
-    char *text = show_help(file, topic, false, arguments), *rest;
-
-    if (text == NULL) {
-        replay_fail("rank %d says %s, which there is no text for", replay_self(), topic);
-    }
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
-         line = strtok_r(NULL, "\n", &rest)) {
-        replay_say("%s", line);
-    }
-    free(text);
-    return NULL;
-}
-
-int opal_show_help_add_dir(const char *folder)
-{
-    void *library = dlopen("libopen-pal.so.40", RTLD_NOW);
-    int (*add)(const char *) =
-        (int (*)(const char *))(uintptr_t)dlsym(library, "opal_show_help_add_dir");
-
-    show_help = (char *(*)(const char *, const char *, bool, va_list))(uintptr_t)dlsym(
-        library, "opal_show_help_vstring");
-    return add(folder);
 }
 
 void opal_output(int stream, const char *format, ...)

@@ -197,7 +197,7 @@ static void make_parameters(struct program *program, uint64_t *random)
     program->has_node = below(random, 4) != 0;
     (void)below(random, 4); /* a parameter that is gone: seeds keep their meaning */
     snprintf(program->parameters, sizeof(program->parameters),
-             "deadline=40 memory=%u eager_limit=%u ports=%u node=%d pace=%s "
+             "deadline=15 memory=%u eager_limit=%u ports=%u node=%d pace=%s "
              "expert=connections=%u,adaptive_data=%u,node_memory=%u,window=%u",
              1u << (20 + below(random, 3)), eager[below(random, 3)], 1 + (uint32_t)below(random, 2),
              program->has_node, paces[below(random, 6)], (uint32_t)below(random, 3),

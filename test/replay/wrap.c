@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "causes.h"
 #include "faults.h"
 #include "memory.h"
 #include "scheduler.h"
@@ -41,6 +42,7 @@ ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned l
                                  const struct iovec *there, unsigned long m, unsigned long flags);
 char *__real_getenv(const char *name);
 FILE *__real_fopen(const char *path, const char *mode);
+int __real_fputs(const char *text, FILE *file);
 long __real_sysconf(int name);
 
 enum { DESCRIPTORS = 4096, LOCKS = 256, FREE_MIB = 512 };
@@ -206,6 +208,20 @@ FILE *__wrap_fopen(const char *path, const char *mode)
     return __real_fopen(path_of(path), mode);
 }
 
+/* What the component says to people is a part of the run. */
+int __wrap_fputs(const char *text, FILE *file)
+{
+    if (file != stderr || replay_self() < 0) {
+        return __real_fputs(text, file);
+    }
+    for (size_t n; *text != '\0'; text += n) {
+        n = strcspn(text, "\n");
+        replay_say("%.*s", (int)n, text);
+        n += text[n] == '\n';
+    }
+    return 0;
+}
+
 long __wrap_sysconf(int name)
 {
     return name == _SC_NPROCESSORS_ONLN && replay_self() >= 0 ? replay_program()->processors
@@ -369,6 +385,66 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned l
         faults_spoil(replay_self(), there, m, bytes);
     }
     return bytes;
+}
+
+static size_t cut(size_t size)
+{
+    uint64_t drawn = program_random(&random_state);
+
+    return drawn % 2 == 0 ? size : 1 + drawn / 2 % size;
+}
+
+/*
+ * The product's own copies (build.mk names them so), which a kernel may refuse; the software HCA's stand for the
+ * adapter. Others go on while it copies, and the caller may be killed there.
+ */
+static ssize_t copy(pid_t pid, const struct iovec *here, const struct iovec *there, bool is_read)
+{
+    size_t size = here->iov_len < there->iov_len ? here->iov_len : there->iov_len, done = 0;
+    int peer = pid - REPLAY_FIRST_PID;
+
+    if (replay_strikes(FAULT_NO_COPY)) {
+        errno = EPERM;
+        return -1;
+    }
+    while (done < size) {
+        size_t left = size - done, part = cut(left);
+        struct iovec own = {(char *)here->iov_base + done, part},
+                     other = {(char *)there->iov_base + done, part};
+        ssize_t n;
+
+        if (!faults_may_touch(pid)) {
+            return done > 0 ? (ssize_t)done : -1;
+        }
+        if (causes_has(peer, CAUSE_HOSTILE) && !memory_is_of(peer, other.iov_base, part)) {
+            errno = EFAULT; /* what it names is not there */
+            return done > 0 ? (ssize_t)done : -1;
+        }
+        n = is_read ? process_vm_readv(getpid(), &own, 1, &other, 1, 0)
+                    : process_vm_writev(getpid(), &own, 1, &other, 1, 0);
+        if (n <= 0) {
+            return done > 0 ? (ssize_t)done : -1;
+        }
+        done += (size_t)n;
+        if (done < size) {
+            replay_turn_ends();
+        }
+    }
+    return (ssize_t)done;
+}
+
+ssize_t replay_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
+                        const struct iovec *there, unsigned long m, unsigned long flags)
+{
+    (void)n, (void)m, (void)flags;
+    return copy(pid, here, there, true);
+}
+
+ssize_t replay_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
+                         const struct iovec *there, unsigned long m, unsigned long flags)
+{
+    (void)n, (void)m, (void)flags;
+    return copy(pid, here, there, false);
 }
 
 char *__wrap_getenv(const char *name)
