@@ -430,4 +430,22 @@ static inline void ibshift_net_destroy(struct ibshift_net *net)
     net->ops->destroy(net);
 }
 
+enum { IBSHIFT_CACHE_LINE = 64 };
+
+/*
+ * Memory that another processor has written, this one has read, and the other one will write again; nobody writes
+ * it now. A store to each line, which changes nothing: the writer of a line that another one has only read waits for it,
+ * one line after another, and much less for one that the reader has written (bench/lines).
+ */
+static inline void ibshift_net_take_over(void *read, size_t n)
+{
+    volatile char *at = read;
+
+    for (size_t i = 0; i < n; i += IBSHIFT_CACHE_LINE) {
+        char same = at[i];
+
+        at[i] = same;
+    }
+}
+
 #endif

@@ -52,8 +52,10 @@ static void copy_from_ring(const struct ibshift_node_peer *peer, uint8_t *to, ui
         ibshift_node_map_ring(peer->in.ring, ring);
     }
     memcpy(to, peer->in.ring + at, first);
+    ibshift_net_take_over(peer->in.ring + at, first);
     if (first < n) {
         memcpy(to + first, peer->in.ring, n - first);
+        ibshift_net_take_over(peer->in.ring, n - first);
     }
 }
 
