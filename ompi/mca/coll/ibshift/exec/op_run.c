@@ -11,6 +11,9 @@
 /* In one turn of an op: others, and threads that wait for the lock, come in between. */
 enum { STEPS_AT_ONCE = 256 };
 
+/* Bytes: the processor's own cache has them still when they are taken over. */
+enum { REDUCED_AT_ONCE = 64 * 1024 };
+
 void ibshift_op_init(struct ibshift_op *op)
 {
     atomic_init(&op->state, IBSHIFT_OP_IDLE);
@@ -163,8 +166,8 @@ static int post(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_c
     return 0;
 }
 
-static void reduce(const struct ibshift_op_params *params, const struct ibshift_step *step,
-                   const struct ibshift_piece *piece)
+static void reduce_some(const struct ibshift_op_params *params, const struct ibshift_step *step,
+                        const struct ibshift_piece *piece)
 {
     size_t elements = piece->length / params->element;
 
@@ -174,6 +177,39 @@ static void reduce(const struct ibshift_op_params *params, const struct ibshift_
     }
     ibshift_reduce_onto(params->reduce, params->reduce_context, piece->with, piece->from, piece->to,
                         elements, piece->length);
+}
+
+/* What a peer has written to scratch, and writes again: where no adapter does, its processor does. */
+static void take_over(const struct ibshift_step *step, const struct ibshift_piece *piece)
+{
+    if (step->src == IBSHIFT_TMP && piece->from != piece->to) {
+        ibshift_net_take_over(piece->from, piece->length);
+    }
+    if (step->with == IBSHIFT_TMP && piece->with != piece->to) {
+        ibshift_net_take_over(piece->with, piece->length);
+    }
+}
+
+static void reduce(const struct ibshift_op_params *params, size_t copied,
+                   const struct ibshift_step *step, const struct ibshift_piece *piece)
+{
+    size_t most = (REDUCED_AT_ONCE + params->element - 1) / params->element * params->element;
+    struct ibshift_piece some;
+
+    if (piece->length <= copied) {
+        reduce_some(params, step, piece);
+        return;
+    }
+    for (size_t at = 0; at < piece->length; at += some.length) {
+        size_t left = piece->length - at;
+
+        some = (struct ibshift_piece){.to = piece->to + at,
+                                      .from = piece->from + at,
+                                      .with = piece->with + at,
+                                      .length = left < most ? left : most};
+        reduce_some(params, step, &some);
+        take_over(step, &some);
+    }
 }
 
 static int run_local(struct ibshift_op *op, struct ibshift_exec *exec,
@@ -190,7 +226,7 @@ static int run_local(struct ibshift_op *op, struct ibshift_exec *exec,
             return rc;
         }
         if (step->kind != IBSHIFT_STEP_COPY && piece.length > 0) {
-            reduce(params, step, &piece);
+            reduce(params, exec->net->max_eager, step, &piece);
         } else if (piece.to != piece.from && piece.length > 0) {
             memmove(piece.to, piece.from, piece.length);
         }
