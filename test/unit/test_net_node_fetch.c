@@ -194,6 +194,28 @@ static void revoked_without_a_grant(void **state)
     assert_int_equal(nn->tx.count, count);
 }
 
+/* The sender was granted the buffer, and cannot open the receiver's segment: so its word that it writes no more
+   stands in its own. */
+static void a_segment_that_cannot_be_opened(void **state)
+{
+    struct ibshift_node_head *head = ibshift_node(nets[0])->own.base;
+    struct message m;
+
+    nets_make(&m, 1, 0, OTHER, LONG);
+    m.is_busy = true;
+    (void)nets_post(&m, false);
+    head->magic++;
+    nets_take(1);
+    assert_int_equal(nets_post(&m, true), -EHOSTUNREACH);
+    ibshift_net_cancel(nets[0], COMM, 1);
+    nets_take_all(2);
+    assert_int_equal(m.recv_status, WAITING);
+    ibshift_net_probe(nets[0], 1);
+    nets_take_all(1);
+    assert_int_equal(m.recv_status, -ECONNRESET);
+    head->magic--;
+}
+
 /* The kernel has copied once, for the secret, and then does not: through the ring. */
 static void a_fetch_that_fails(void **state)
 {
@@ -399,13 +421,10 @@ static void killed_in_the_middle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scripts_are_followed),
-        NETS_TEST(revoked_without_a_grant),
-        cmocka_unit_test(a_fetch_that_fails),
-        cmocka_unit_test(a_dear_ring_is_left),
-        NETS_TEST(an_offer_ends_a_try),
-        cmocka_unit_test(the_gauge_decides),
-        cmocka_unit_test(the_gauge_waits_a_round),
+        cmocka_unit_test(scripts_are_followed),     NETS_TEST(revoked_without_a_grant),
+        NETS_TEST(a_segment_that_cannot_be_opened), cmocka_unit_test(a_fetch_that_fails),
+        cmocka_unit_test(a_dear_ring_is_left),      NETS_TEST(an_offer_ends_a_try),
+        cmocka_unit_test(the_gauge_decides),        cmocka_unit_test(the_gauge_waits_a_round),
         cmocka_unit_test(killed_in_the_middle),
     };
 

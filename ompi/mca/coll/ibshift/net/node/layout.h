@@ -81,7 +81,9 @@ struct ibshift_node_taken {
     _Atomic uint32_t cells;
     _Atomic uint32_t ring;  /* bytes */
     _Atomic uint32_t quota; /* bytes of messages that were held and are no more */
-    uint8_t rest[IBSHIFT_NODE_LINE - 12];
+    /* The reader has given the connection up, and cannot say so in the writer's own segment. */
+    _Atomic uint32_t is_lost;
+    uint8_t rest[IBSHIFT_NODE_LINE - 16];
 };
 
 struct ibshift_node_head {

@@ -367,9 +367,11 @@ void ibshift_nn_break(struct ibshift_node_peer *peer, int status, const char *fo
         ibshift_node_has_cells_of(peer, IBSHIFT_NODE_CELLS, 1)) {
         ibshift_nn_fill(peer, &peer->out.cells[peer->out_cells % IBSHIFT_NODE_CELLS],
                         IBSHIFT_NODE_BREAK, &no_key, (uint64_t)(int64_t)status, 0);
-        /* Who fetches sees the word before the buffers that end here can change. */
-        atomic_thread_fence(memory_order_seq_cst);
+    } else {
+        atomic_store_explicit(&peer->in.taken->is_lost, 1, memory_order_relaxed);
     }
+    /* Who fetches sees the word before the buffers that end here can change. */
+    atomic_thread_fence(memory_order_seq_cst);
     peer->status = status;
     ibshift_nn_each(peer, end_or_free, &status);
 }
@@ -432,10 +434,12 @@ bool ibshift_nn_check_alive(struct ibshift_node_peer *peer)
     if (ibshift_nn_meet(peer) != 0) {
         return false;
     }
-    if (ibshift_node_segment_is_alive(&peer->theirs)) {
-        return true;
+    if (!ibshift_node_segment_is_alive(&peer->theirs)) {
+        peer->net->take(peer);
+        ibshift_nn_break(peer, -ETIMEDOUT, "the process has ended");
+    } else if (atomic_load_explicit(&peer->out.taken->is_lost, memory_order_acquire) != 0) {
+        peer->net->take(peer);
+        ibshift_nn_break(peer, -ECONNRESET, "it cannot use this process's shared memory");
     }
-    peer->net->take(peer);
-    ibshift_nn_break(peer, -ETIMEDOUT, "the process has ended");
-    return false;
+    return peer->status == 0;
 }
