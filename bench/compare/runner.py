@@ -15,6 +15,8 @@ from contenders import common, contenders
 
 EXPLAINED = re.compile(r"^ibshift: .*, (\d+) ranks: (\w+)(?: up to (\d+) B[ a-z]*|(, any size))?: (.*?); modelled ([\d.]+) us")
 ANY_SIZE = 1 << 62
+TRIES = 5
+LIKE = 2  # a word takes 25 ns within a core and 150 between cores that share no cache
 MOST_LOAD = 4  # per processor: a run that hangs is not waited for longer
 
 
@@ -54,6 +56,45 @@ def run_once(line, limit):
             raise RunFailed(f"exit code {done.returncode}: {' '.join(line)}\n{tail}")
         with open(out.name, encoding="ascii") as file:
             return list(csv.DictReader(file)), explained(done.stdout)
+
+
+class Places:
+    """Where a hypervisor has put the processors, by what a word takes from one to another: runs in other places are repeated."""
+
+    def __init__(self):
+        top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        self.folder = tempfile.TemporaryDirectory()
+        self.program = os.path.join(self.folder.name, "lines")
+        self.repeated = self.unlike = 0
+        subprocess.run([os.environ.get("CC", "cc"), "-O2", "-pthread", "-o", self.program,
+                        os.path.join(top, "bench", "lines", "lines.c")], check=True)
+
+    def now(self):
+        """ns, or None: there is only one processor."""
+        processors = [str(cpu) for cpu in sorted(os.sched_getaffinity(0))[:2]]
+        if len(processors) < 2:
+            return None
+        return float(subprocess.run([self.program, "--one-way"] + processors, stdout=subprocess.PIPE, check=True).stdout)
+
+    def run(self, line, limit, place):
+        """As run_once(), in places like that one, or any for None; and the place."""
+        for _ in range(TRIES):
+            before = self.now()
+            done = run_once(line, limit)
+            if before is None:
+                break
+            took = [before, self.now(), place or before]
+            if max(took) < LIKE * min(took):
+                break
+            self.repeated += 1
+        else:
+            self.unlike += 1
+        return done, place or before
+
+    def said(self):
+        """A line, or an empty one."""
+        return (f"{self.repeated} runs were repeated since the processors were in other places (bench/lines/run); "
+                f"{self.unlike} are beside runs in other places all the same.") if self.repeated else ""
 
 
 def explained(text):
@@ -97,8 +138,10 @@ def measure(stage, wire, ranks, bench, rounds, limit, more, per_host=None):
     samples = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     failures, plans = {}, {}
     progress = Progress(rounds * len(ranks) * len(who))
+    places = Places()
     for turn in range(rounds):
         for p in ranks:
+            place = None
             if len(failures) == len(who):
                 break
             for name, options in who.items():
@@ -106,7 +149,8 @@ def measure(stage, wire, ranks, bench, rounds, limit, more, per_host=None):
                 if name in failures:
                     continue
                 try:
-                    rows, said = run_once(command(stage, wire, name, options, p, bench, per_host), limit)
+                    line = command(stage, wire, name, options, p, bench, per_host)
+                    (rows, said), place = (run_once(line, limit), None) if wire else places.run(line, limit, place)
                 except RunFailed as failure:
                     failures[name] = str(failure)
                     continue
@@ -117,6 +161,7 @@ def measure(stage, wire, ranks, bench, rounds, limit, more, per_host=None):
                         if column not in ("label", "collective", "ranks", "size"):
                             cell[column].append(float(value))
     progress.close()
+    print(places.said(), end="\n" if places.repeated else "", file=sys.stderr)
     table = {key: {name: {column: median(values) for column, values in columns.items()}
                    for name, columns in cell.items()} for key, cell in samples.items()}
     return table, failures, plans
