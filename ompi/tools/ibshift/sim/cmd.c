@@ -174,7 +174,7 @@ int cmd_sim(int argc, char **argv)
     } else if (status == CLI_OK && c.jobs_text != NULL) {
         status = sim_crowd(&c);
     } else {
-        status = status == CLI_OK ? sim_sizes_take(&c) : status;
+        status = status == CLI_OK ? sim_take_sizes(&c) : status;
         status = status == CLI_OK ? sim_choose(&c) : status;
         status = status == CLI_OK ? run(&c) : status;
     }

@@ -78,7 +78,7 @@ int sim_crowd(struct sim_command *c);
 
 /* `--sizes`, once the ranks are placed: sets unequal, and size to the largest. CLI_OK or
  * CLI_USAGE. */
-int sim_sizes_take(struct sim_command *c);
+int sim_take_sizes(struct sim_command *c);
 
 /* `--sl`, `--sl2vl`, `--torus-lanes`: the VLs that packets take; CLI_OK or CLI_USAGE. */
 int sim_lanes_take(struct sim_command *c);

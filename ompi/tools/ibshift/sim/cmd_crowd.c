@@ -155,7 +155,7 @@ static int prepare(struct crowd *w)
     for (uint32_t j = 0; status == CLI_OK && j < w->count; j++) {
         struct sim_command *c = &w->job[j].c;
 
-        status = sim_sizes_take(c);
+        status = sim_take_sizes(c);
         status = status == CLI_OK ? sim_choose(c) : status;
         status = status == CLI_OK ? sim_prepare(c) : status;
         c->world.progress = NULL;

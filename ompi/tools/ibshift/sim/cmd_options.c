@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/matrix.h"
+
 enum {
     EAGER = 16384,       /* as the component does */
     OTHERS_EAGER = 8192, /* UCX and openib send about so many without asking */
-    RATIO_MAX = 1000000,
-    WORDS_MAX = 64, /* of a line of --jobs */
+    WORDS_MAX = 64,      /* of a line of --jobs */
 };
 
 const char *const sim_arbiter_names[] = {"rr", "islip", "fifo", NULL};
@@ -54,8 +55,7 @@ static const struct cli_option job_options[] = {
     {"--pace", 0, CLI_TEXT, "PACE",
      "none, auto, window:W[/BYTES] or clk (default: auto, as in a job; with --window: none)",
      .where = &given.pace},
-    {"--sizes", 0, CLI_TEXT, "SIZES", "spread:RATIO:SEED, builder:RATIO:SEED or a FILE",
-     .where = &given.sizes},
+    {"--sizes", 0, CLI_TEXT, "SIZES", MATRIX_HELP, .where = &given.sizes},
     {"--known-burst", 0, CLI_FLAG, NULL, "--pace auto knows the burst, as from coll_ibshift_burst",
      .where = &given.knows_burst},
     {"--unattended", 0, CLI_FLAG, NULL,
@@ -405,46 +405,22 @@ int sim_options_line(struct sim_command *c, const char *name, char *line)
 
 /* `ibshift sim --sizes`: messages that differ in length. */
 
-static int read_sizes(struct sim_command *c)
+static int fill(struct sim_command *c)
 {
-    FILE *file = fopen(c->sizes, "r");
+    uint32_t ranks = c->job.placement->ranks;
+    uint64_t *bytes = sim_zeroed((size_t)ranks * ranks, sizeof(*bytes));
     struct ibshift_error err;
-    int rc;
+    int rc = matrix_fill(bytes, ranks, c->sizes, (uint64_t)c->size, &err);
 
-    if (file == NULL) {
-        return cli_error(c->args.command,
-                         "--sizes %.200s: %s (or spread:RATIO:SEED, "
-                         "builder:RATIO:SEED)",
-                         c->sizes, strerror(errno));
+    if (rc == 0 && sim_sizes_take(c->unequal, bytes) != 0) {
+        rc = ibshift_fail(&err, -EINVAL, "%.60s: blocks of more than %d bytes", c->sizes,
+                          MATRIX_MOST);
     }
-    rc = sim_sizes_read(c->unequal, file, c->sizes, &err);
-    fclose(file);
+    free(bytes);
     return rc == 0 ? CLI_OK : fabric_args_fail(&c->args, &err);
 }
 
-static int fill(struct sim_command *c)
-{
-    static const char *const words[] = {"spread", "builder"};
-    uint64_t numbers[2];
-    int status;
-
-    for (int i = 0; i < 2; i++) {
-        if (!fabric_job_numbers(&c->args, c->sizes, words[i], 2, numbers, &status)) {
-            continue;
-        }
-        if (status == CLI_OK && (numbers[0] < 1 || numbers[0] > RATIO_MAX)) {
-            return cli_error(c->args.command, "--sizes %.40s: wants a ratio from 1 to %d", c->sizes,
-                             RATIO_MAX);
-        }
-        if (status == CLI_OK) {
-            sim_sizes_draw(c->unequal, (uint32_t)c->size, (double)numbers[0], numbers[1], i == 1);
-        }
-        return status;
-    }
-    return read_sizes(c);
-}
-
-int sim_sizes_take(struct sim_command *c)
+int sim_take_sizes(struct sim_command *c)
 {
     uint32_t ranks = c->job.placement->ranks;
     int status;

@@ -26,14 +26,8 @@ struct sim_sizes {
 struct sim_sizes *sim_sizes_create(uint32_t ranks);
 void sim_sizes_free(struct sim_sizes *sizes);
 
-/* Sizes from `most` down to most / ratio, evenly spread by their logarithm. Of an event builder,
- * the first half of the ranks has them for the second half, and there is nothing else. */
-void sim_sizes_draw(struct sim_sizes *sizes, uint32_t most, double ratio, uint64_t seed,
-                    bool is_builder);
-
-/* Lines "FROM TO BYTES"; '#' begins a comment. 0, or -EINVAL with file and line. */
-int sim_sizes_read(struct sim_sizes *sizes, FILE *file, const char *name,
-                   struct ibshift_error *err);
+/* bytes[from * ranks + to]. 0, or -ERANGE: more than fabric/matrix.h allows. */
+int sim_sizes_take(struct sim_sizes *sizes, const uint64_t *bytes);
 
 /* The largest. */
 uint32_t sim_sizes_most(const struct sim_sizes *sizes);
