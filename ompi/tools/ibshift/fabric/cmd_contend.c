@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "fabric/cmd_matrix.h"
+#include "fabric/matrix.h"
 #include "fabric/names.h"
 #include "fabric/paths/contend.h"
 
@@ -223,6 +225,7 @@ int cmd_fabric_contend(int argc, char **argv)
 struct schedule {
     struct cli_args args;
     struct fabric_job job;
+    struct fabric_matrix matrix;
     const char *output;
     bool json;
     struct ibshift_arrangement found;
@@ -359,9 +362,10 @@ static int write_file(const struct schedule *s)
 
 int cmd_fabric_schedule(int argc, char **argv)
 {
-    struct schedule s = {.output = NULL};
+    struct schedule s = {.matrix = {.bytes = 65536}};
     const struct cli_option options[] = {
         FABRIC_JOB_OPTIONS(s.job),
+        FABRIC_MATRIX_OPTIONS(s.matrix),
         cli_output_option(&s.output, "write the table (one line per rank) or the order of hosts"),
         cli_json_option(&s.json),
         {.name = NULL},
@@ -375,6 +379,11 @@ int cmd_fabric_schedule(int argc, char **argv)
         return CLI_OK;
     }
     fabric_job_open(&s.args, &s.job);
+    if (s.matrix.text != NULL) {
+        status = fabric_schedule_matrix(&s.args, &s.job, &s.matrix, s.output, s.json);
+        fabric_job_close(&s.job);
+        return status;
+    }
     fabric_must(&s.args,
                 ibshift_arrange(s.job.placement, s.job.order, s.job.order_count,
                                 IBSHIFT_ARRANGE_ALL, &s.found, &err),
