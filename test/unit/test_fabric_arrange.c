@@ -150,31 +150,6 @@ static void tables_of_blocks(void **state)
     assert_true(clean >= 6);
 }
 
-static void table_from_an_earlier_one(void **state)
-{
-    struct world w = world_open("kary:6,3", 70, 1, 5);
-    struct ibshift_arrangement a = arrange(&w, IBSHIFT_ARRANGE_ALL), b;
-    struct ibshift_error err = {""};
-    uint32_t now[70];
-
-    for (uint32_t r = 0; r < 70; r++) {
-        now[r] = r;
-    }
-    assert_false(a.is_repaired);
-    for (int gone = 0; gone < 2; gone++) { /* with a rank missing it is searched for */
-        now[69] = gone ? IBSHIFT_NO_RANK : 69;
-        assert_int_equal(ibshift_arrange_again(w.p, w.order, w.count, IBSHIFT_ARRANGE_ALL,
-                                               (struct ibshift_earlier){&a.schedule, now}, &b,
-                                               &err),
-                         0);
-        assert_true(b.is_repaired == !gone && b.cost == a.cost);
-        assert_true((strstr(b.reason, "repaired") == NULL) == (gone != 0));
-        ibshift_arrangement_free(&b);
-    }
-    ibshift_arrangement_free(&a);
-    world_close(&w);
-}
-
 /* Though steps would be as cheap in the mean of 16 stages. */
 static void clean_stages_are_taken(void **state)
 {
@@ -344,7 +319,6 @@ int main(void)
         cmocka_unit_test(steps_on_a_torus),
         cmocka_unit_test(table_for_a_part_of_it),
         cmocka_unit_test(tables_of_blocks),
-        cmocka_unit_test(table_from_an_earlier_one),
         cmocka_unit_test(clean_stages_are_taken),
         cmocka_unit_test(the_first_order_is_the_cheaper_of_two),
         cmocka_unit_test(place_keepers_keep_a_shift_clean),

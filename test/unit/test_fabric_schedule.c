@@ -177,16 +177,13 @@ static void close_side(struct side *side)
     ibshift_fabric_free(side->f);
 }
 
-/* From the old table where there is one, else a search. */
-static int table_of(const struct side *side, uint32_t ranks, size_t memory,
-                    struct ibshift_earlier earlier, struct ibshift_schedule *s)
+static int table_of(const struct side *side, size_t memory, struct ibshift_schedule *s)
 {
     const struct ibshift_schedule_job job = {.paths = side->p,
-                                             .ranks = ranks,
+                                             .ranks = side->ranks,
                                              .member_of = side->member_of,
                                              .sequence = side->sequence,
-                                             .memory = memory,
-                                             .earlier = earlier};
+                                             .memory = memory};
 
     return ibshift_schedule_make(&job, s);
 }
@@ -214,8 +211,6 @@ static struct result price_of(const struct side *side, const struct ibshift_sche
     return r;
 }
 
-static const struct ibshift_earlier no_earlier = {NULL, NULL};
-
 static struct result make_job(const struct job *job)
 {
     static struct side side;
@@ -223,7 +218,7 @@ static struct result make_job(const struct job *job)
     struct result r;
 
     open_side(&side, job);
-    assert_int_equal(table_of(&side, side.ranks, MEMORY, no_earlier, &s), 0);
+    assert_int_equal(table_of(&side, MEMORY, &s), 0);
     r = price_of(&side, &s);
     ibshift_schedule_free(&s);
     close_side(&side);
@@ -313,7 +308,7 @@ static void too_large_is_refused(void **state)
     struct ibshift_schedule s;
 
     open_side(&side, &(struct job){.fabric = "kary:4,3", .ranks_a_host = 1});
-    assert_int_equal(table_of(&side, side.ranks, 1000, no_earlier, &s), -E2BIG);
+    assert_int_equal(table_of(&side, 1000, &s), -E2BIG);
     close_side(&side);
 }
 
@@ -404,142 +399,6 @@ static void same_every_time(void **state)
     assert_true(a.checksum == b.checksum);
 }
 
-/* What becomes of a job: another fabric, hosts that are gone, ranks that are numbered anew. */
-struct change {
-    const char *before, *after;
-    uint32_t keep, ranks_a_host, gone;
-    bool shuffled;
-};
-
-/* The last hosts of a random order are gone; with their ranks in that order, or in the old one. */
-static void leave(const struct change *change, uint64_t seed, const struct side *before,
-                  struct side *after, uint32_t *now)
-{
-    uint32_t line[RANKS_MAX], seat[RANKS_MAX], per = change->ranks_a_host;
-
-    for (uint32_t i = 0; i < before->count; i++) {
-        uint32_t at = ibshift_random_below(&seed, i + 1);
-
-        line[i] = line[at];
-        line[at] = i;
-    }
-    for (uint32_t i = 0; i < before->count; i++) {
-        seat[line[i]] = i < before->count - change->gone ? i : IBSHIFT_NO_RANK;
-    }
-    for (uint32_t m = 0; m < before->count; m++) {
-        uint32_t member = change->shuffled ? seat[m] : after->count;
-
-        for (uint32_t k = 0; k < per; k++) {
-            now[m * per + k] = seat[m] == IBSHIFT_NO_RANK ? seat[m] : member * per + k;
-        }
-        if (seat[m] != IBSHIFT_NO_RANK) {
-            after->hosts[member] = before->hosts[m];
-            after->count++;
-        }
-    }
-    after->ranks = after->count * per;
-    for (uint32_t r = 0; r < after->ranks; r++) {
-        after->member_of[r] = r / per;
-    }
-}
-
-/* A repaired table is valid, near what a search finds, and the same every time; true: there is one. */
-static bool survives(const struct change *change, uint64_t seed)
-{
-    static struct side before, after;
-    struct ibshift_schedule old, found, repaired, again;
-    struct ibshift_error err = {""};
-    uint32_t now[RANKS_MAX];
-    int status;
-
-    after = (struct side){.count = 0};
-    open_side(&before, &(struct job){.fabric = change->before,
-                                     .keep = change->keep,
-                                     .ranks_a_host = change->ranks_a_host,
-                                     .seed = seed});
-    leave(change, seed, &before, &after, now);
-    assert_int_equal(ibshift_synth_fabric(change->after, &after.f, &err), 0);
-    find_paths(&after);
-    assert_int_equal(table_of(&before, before.ranks, MEMORY, no_earlier, &old), 0);
-    status = table_of(&after, after.ranks, MEMORY, (struct ibshift_earlier){&old, now}, &repaired);
-    if (status == 0) {
-        struct result r = price_of(&after, &repaired), searched;
-
-        assert_int_equal(table_of(&after, after.ranks, MEMORY, no_earlier, &found), 0);
-        searched = price_of(&after, &found);
-        print_message("%s, %u gone: %g, a search finds %g, bound %g\n", change->after, change->gone,
-                      r.cost, searched.cost, after.bound);
-        assert_true(r.cost <= IBSHIFT_REPAIR_ENOUGH * searched.cost + 1e-3);
-        assert_int_equal(
-            table_of(&after, after.ranks, MEMORY, (struct ibshift_earlier){&old, now}, &again), 0);
-        assert_int_equal(repaired.table.stages, again.table.stages);
-        assert_memory_equal(repaired.to, again.to,
-                            (size_t)after.ranks * again.table.stages * sizeof(*again.to));
-        ibshift_schedule_free(&found);
-        ibshift_schedule_free(&repaired);
-        ibshift_schedule_free(&again);
-    } else {
-        print_message("%s, %u gone: %d\n", change->after, change->gone, status);
-        assert_int_equal(status, -EDOM);
-    }
-    ibshift_schedule_free(&old);
-    close_side(&before);
-    close_side(&after);
-    return status == 0;
-}
-
-static void repaired_after_a_cut(void **state)
-{
-    uint32_t repaired = 0;
-
-    for (uint64_t seed = 1; seed <= 8; seed++) {
-        char cut[32];
-
-        snprintf(cut, sizeof(cut), "kary:6,3/cut=1:%u", (unsigned)seed);
-        repaired += survives(
-            &(struct change){.before = "kary:6,3", .after = cut, .keep = 120, .ranks_a_host = 1},
-            seed);
-    }
-    assert_true(repaired >= 7);
-}
-
-static void repaired_without_some(void **state)
-{
-    static const struct change changes[] = {
-        {"kary:6,3", "kary:6,3", 150, 1, 1, false},
-        {"kary:6,3", "kary:6,3", 150, 1, 1, true},
-        {"kary:6,3", "kary:6,3", 150, 1, 0, true}, /* ranks numbered anew, no more */
-        {"kary:4,3/lmc=1", "kary:4,3/lmc=1", 0, 1, 1, false},
-        {"kary:4,3", "kary:4,3", 60, 4, 1, true},
-        {"kary:6,3/minhop", "kary:6,3/minhop", 0, 1, 1, false},
-    };
-
-    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
-        for (uint64_t seed = 1; seed <= 3; seed++) {
-            assert_true(survives(&changes[i], seed));
-        }
-    }
-}
-
-/* Too many are gone, or one has come: a search's. */
-static void not_repaired(void **state)
-{
-    static struct side side;
-    struct ibshift_schedule old, s;
-    uint32_t now[RANKS_MAX];
-
-    assert_false(survives(&(struct change){"kary:6,3", "kary:6,3", 100, 1, 50, true}, 1));
-    open_side(&side, &(struct job){.fabric = "kary:4,3", .keep = 40, .ranks_a_host = 1, .seed = 1});
-    assert_int_equal(table_of(&side, side.ranks - 1, MEMORY, no_earlier, &old), 0);
-    for (uint32_t r = 0; r < side.ranks; r++) {
-        now[r] = r;
-    }
-    assert_int_equal(table_of(&side, side.ranks, MEMORY, (struct ibshift_earlier){&old, now}, &s),
-                     -EDOM);
-    ibshift_schedule_free(&old);
-    close_side(&side);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -547,8 +406,6 @@ int main(void)
         cmocka_unit_test(uneven_ranks),         cmocka_unit_test(mixed_rates),
         cmocka_unit_test(too_large_is_refused), cmocka_unit_test(as_few_as_can_be),
         cmocka_unit_test(lids_of_an_lmc),       cmocka_unit_test(same_every_time),
-        cmocka_unit_test(repaired_after_a_cut), cmocka_unit_test(repaired_without_some),
-        cmocka_unit_test(not_repaired),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

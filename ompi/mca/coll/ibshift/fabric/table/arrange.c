@@ -13,7 +13,6 @@ struct arranger {
     uint32_t count;
     struct ibshift_arrangement *best;
     unsigned kinds;
-    struct ibshift_earlier earlier;
     bool found;
     bool too_large; /* for a table */
     struct ibshift_error *err;
@@ -202,13 +201,12 @@ static uint32_t block_length(const struct arranger *a)
     return length;
 }
 
-/* Weighs the table that is found from a start; the next start is tried where it could not be. */
-static int try_start(struct arranger *a, const struct ibshift_schedule_job *job, bool *is_found)
+/* Weighs the table that is found; the next start is tried where none could be. */
+static int try_start(struct arranger *a, const struct ibshift_schedule_job *job)
 {
     struct ibshift_arrangement candidate = {.kind = IBSHIFT_ARRANGE_TABLE};
     int status = ibshift_schedule_make(job, &candidate.schedule);
 
-    *is_found = status == 0;
     if (status == 0) {
         status = weigh(a, &candidate, 1);
     }
@@ -217,7 +215,7 @@ static int try_start(struct arranger *a, const struct ibshift_schedule_job *job,
     return status == -EDOM || status == -E2BIG ? 0 : status;
 }
 
-/* From an earlier table, if there is one; then from blocks, of one rank a host; then from nothing. */
+/* From blocks, of one rank a host; then from nothing. */
 static int try_table(struct arranger *a)
 {
     const struct ibshift_placement *p = a->p;
@@ -226,22 +224,16 @@ static int try_table(struct arranger *a)
                                        .ranks = p->ranks,
                                        .member_of = p->member_of,
                                        .sequence = sequence,
-                                       .memory = IBSHIFT_TABLE_MEMORY,
-                                       .earlier = a->earlier};
+                                       .memory = IBSHIFT_TABLE_MEMORY};
     int status = sequence == NULL ? -ENOMEM : 0;
-    bool is_found = false;
 
-    if (status == 0 && job.earlier.schedule != NULL) {
-        status = try_start(a, &job, &a->best->is_repaired);
-        job.earlier.schedule = NULL;
-    }
-    if (status == 0 && !a->best->is_repaired && length > 1 && length < p->ranks) {
+    if (status == 0 && length > 1 && length < p->ranks) {
         job.block = length;
-        status = try_start(a, &job, &is_found);
+        status = try_start(a, &job);
         job.block = 0;
     }
-    if (status == 0 && !a->best->is_repaired && !is_enough(a)) {
-        status = try_start(a, &job, &is_found);
+    if (status == 0 && !is_enough(a)) {
+        status = try_start(a, &job);
     }
     free(sequence);
     return status;
@@ -270,9 +262,7 @@ static void explain(const struct arranger *a)
     struct ibshift_arrangement *b = a->best;
     char link[160];
     double ratio = b->bound > 0 ? b->cost / b->bound : 1;
-    int n = snprintf(
-        b->reason, sizeof(b->reason), "%s%s", ibshift_arrange_name(b->kind),
-        b->kind == IBSHIFT_ARRANGE_TABLE && b->is_repaired ? ", repaired from an earlier one" : "");
+    int n = snprintf(b->reason, sizeof(b->reason), "%s", ibshift_arrange_name(b->kind));
 
     if (b->kind == IBSHIFT_ARRANGE_STEPS) {
         n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n, " of %u, %u stages at once",
@@ -340,19 +330,10 @@ int ibshift_arrange(const struct ibshift_placement *placement, const uint32_t *o
                     uint32_t count, unsigned kinds, struct ibshift_arrangement *arrangement,
                     struct ibshift_error *err)
 {
-    return ibshift_arrange_again(placement, order, count, kinds, (struct ibshift_earlier){0},
-                                 arrangement, err);
-}
-
-int ibshift_arrange_again(const struct ibshift_placement *placement, const uint32_t *order,
-                          uint32_t count, unsigned kinds, struct ibshift_earlier earlier,
-                          struct ibshift_arrangement *arrangement, struct ibshift_error *err)
-{
     struct arranger a = {.p = placement,
                          .order = order,
                          .count = count,
                          .kinds = kinds,
-                         .earlier = earlier,
                          .best = arrangement,
                          .err = err};
     int status;

@@ -37,7 +37,6 @@ struct ibshift_arrangement {
     uint32_t stages;
     double cost, worst, bound;           /* as in a contention; worst: of a stage */
     double tried[IBSHIFT_ARRANGE_KINDS]; /* what each cost; 0: not tried */
-    bool is_repaired;                    /* a table that was made from an earlier one */
     uint32_t together;                   /* stages at once in the cost of steps; 0: not tried */
     uint32_t busiest;                    /* link that sets the bound, as in a contention */
     double share;     /* of the links' rate that the routing leaves an all-to-all */
@@ -49,10 +48,6 @@ struct ibshift_arrangement {
 int ibshift_arrange(const struct ibshift_placement *placement, const uint32_t *order,
                     uint32_t count, unsigned kinds, struct ibshift_arrangement *arrangement,
                     struct ibshift_error *err);
-/* The same where there was a table before. */
-int ibshift_arrange_again(const struct ibshift_placement *placement, const uint32_t *order,
-                          uint32_t count, unsigned kinds, struct ibshift_earlier earlier,
-                          struct ibshift_arrangement *arrangement, struct ibshift_error *err);
 /*
  * The shift that serves before a search, for every rank by itself: in routing order, or in rank
  * order where the routes make that cheaper. Beyond IBSHIFT_FIRST_HOSTS or IBSHIFT_FIRST_RANKS the

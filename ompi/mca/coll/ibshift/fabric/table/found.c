@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEPT = 8 };                    /* orders whose processes have no communicator any more */
-#define WHOLE_KEPT ((size_t)32 << 20) /* of the last whole table */
+enum { KEPT = 8 }; /* orders whose processes have no communicator any more */
 
 /* What rank 0 tells the others. */
 enum {
@@ -26,17 +25,8 @@ enum { NO_MEMORY, NEW, KNOWN };
 /* Parts of a rank's row of a table. */
 enum { PART_TO, PART_FROM, PART_LID_OFFSETS };
 
-/* All rows of a table, on the rank 0 that had them made. The next one among the same processes, in
- * another order or without a few, is made from it. */
-struct whole_table {
-    uint32_t size;
-    uint32_t *peers;
-    struct ibshift_schedule schedule;
-};
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers known and users, and last */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers known and users */
 static struct ibshift_found_order *known;                /* the latest first */
-static struct whole_table last;                          /* size 0: none, or in use */
 
 static int open_placement(const struct ibshift_members *m, struct ibshift_placement **placement,
                           struct ibshift_error *err)
@@ -126,105 +116,6 @@ static uint32_t *copy_peers(const struct ibshift_members *m)
     return peers == NULL ? NULL : memcpy(peers, m->peers, m->size * sizeof(*peers));
 }
 
-static void drop_whole(struct whole_table *whole)
-{
-    ibshift_schedule_free(&whole->schedule);
-    free(whole->peers);
-    *whole = (struct whole_table){0};
-}
-
-/* In place of the one that is there. */
-static void exchange_last(struct whole_table *whole)
-{
-    struct whole_table before;
-
-    pthread_mutex_lock(&lock);
-    before = last;
-    last = *whole;
-    pthread_mutex_unlock(&lock);
-    *whole = before;
-}
-
-/* The table's ranks among the members; NULL: there is no table, no memory, or one of the members
- * has no part in it. */
-static uint32_t *ranks_now(const struct ibshift_members *m, const struct whole_table *whole)
-{
-    uint32_t *now = whole->size < m->size ? NULL : malloc(whole->size * sizeof(*now));
-    uint32_t at = 0, found = 0;
-
-    for (uint32_t r = 0; now != NULL && r < whole->size; r++) {
-        uint32_t tried = 0;
-
-        now[r] = IBSHIFT_NO_RANK;
-        while (tried < m->size && m->peers[at] != whole->peers[r]) {
-            at = at + 1 < m->size ? at + 1 : 0; /* most have kept their order */
-            tried++;
-        }
-        if (tried < m->size) {
-            now[r] = at;
-            found++;
-        }
-    }
-    if (now != NULL && found < m->size) {
-        free(now);
-        now = NULL;
-    }
-    return now;
-}
-
-static bool is_larger_kept(uint32_t size)
-{
-    bool is_larger;
-
-    pthread_mutex_lock(&lock);
-    is_larger = last.size > size;
-    pthread_mutex_unlock(&lock);
-    return is_larger;
-}
-
-/* Takes the arrangement's table, of which the rows are copies. One that was repaired does not
- * replace the table of more ranks that it came from: others can be made from that, and not the
- * other way round. One that was searched for does, since a table that was no help now would only
- * keep it out. */
-static void keep_whole(const struct ibshift_members *m, struct ibshift_arrangement *a)
-{
-    struct whole_table whole = {.size = m->size, .schedule = a->schedule};
-    size_t cells = (size_t)m->size * a->schedule.table.stages;
-
-    if (cells * sizeof(*a->schedule.to) > WHOLE_KEPT ||
-        (a->is_repaired && is_larger_kept(whole.size)) || (whole.peers = copy_peers(m)) == NULL) {
-        return;
-    }
-    free(whole.schedule.from); /* nobody asks for it */
-    whole.schedule.from = NULL;
-    whole.schedule.table.from = NULL;
-    a->schedule = (struct ibshift_schedule){0};
-    exchange_last(&whole);
-    drop_whole(&whole);
-}
-
-/* The table that is made from another takes its place: the other one is put back where none is. */
-static int arrange_from_last(const struct ibshift_members *m,
-                             const struct ibshift_placement *placement, unsigned kinds,
-                             struct ibshift_arrangement *a, struct ibshift_error *err)
-{
-    struct whole_table whole = {0};
-    struct ibshift_earlier earlier = {NULL, NULL};
-    uint32_t *now;
-    int rc;
-
-    exchange_last(&whole);
-    now = ranks_now(m, &whole);
-    if (now != NULL) {
-        earlier = (struct ibshift_earlier){&whole.schedule, now};
-    }
-    rc = ibshift_arrange_again(placement, m->order, m->order_count, kinds, earlier, a, err);
-    free(now);
-    exchange_last(&whole);
-    drop_whole(&whole); /* another thread's, which has come meanwhile */
-    return rc;
-}
-
 /* Rank 0: the kind of order, and the arrangement if it is a table. After an error the routing order
  * stays. */
 static void arrange(const struct ibshift_members *m, unsigned kinds,
@@ -235,7 +126,7 @@ static void arrange(const struct ibshift_members *m, unsigned kinds,
     int rc = open_placement(m, &placement, &err);
 
     rc = rc == 0 ? ibshift_placement_routes(placement, true, &err) : rc;
-    rc = rc == 0 ? arrange_from_last(m, placement, kinds, a, &err) : rc;
+    rc = rc == 0 ? ibshift_arrange(placement, m->order, m->order_count, kinds, a, &err) : rc;
     if (rc != 0) {
         snprintf(words->text, sizeof(words->text), "%s, goes by a shift in routing order",
                  err.text);
@@ -281,7 +172,6 @@ static int *prepare(const struct ibshift_members *m, unsigned kinds,
     if (told[TOLD_KIND] == IBSHIFT_ARRANGE_TABLE) {
         rows = rows_of(a, m->size, (size_t)told[TOLD_PARTS]);
         told[TOLD_RC] = rows == NULL ? -ENOMEM : 0;
-        keep_whole(m, a);
     }
     return rows;
 }
@@ -443,10 +333,6 @@ void ibshift_found_release(struct ibshift_found_order *found)
 
 void ibshift_found_forget(void)
 {
-    struct whole_table whole = {0};
-
-    exchange_last(&whole);
-    drop_whole(&whole);
     pthread_mutex_lock(&lock);
     drop_old(0);
     pthread_mutex_unlock(&lock);

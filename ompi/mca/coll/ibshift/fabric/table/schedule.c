@@ -182,36 +182,19 @@ static int search(struct search *s)
     return status;
 }
 
-/* Whom the old rank sent to in this stage; false: nobody that is there now, or on the same host. */
-static bool old_pair(const struct search *s, const struct ibshift_earlier *old, uint32_t row,
-                     uint32_t stage, struct ibshift_pair *pair)
+static bool is_between(const struct search *s, uint32_t from, uint32_t to)
 {
-    uint32_t to = old->schedule->table.to[(size_t)row * old->schedule->table.stages + stage];
-
-    if (old->now[row] == IBSHIFT_NO_RANK || to == IBSHIFT_NO_RANK ||
-        old->now[to] == IBSHIFT_NO_RANK) {
-        return false;
-    }
-    *pair = IBSHIFT_PAIR(old->now[row], old->now[to]);
-    return s->job.member_of[pair->from] != s->job.member_of[pair->to];
+    return to != IBSHIFT_NO_RANK && s->job.member_of[from] != s->job.member_of[to];
 }
 
-static uint32_t old_lid(const struct ibshift_earlier *old, uint32_t row, uint32_t stage)
+/* Stages up to the last in which ranks of unlike members send. */
+static uint32_t count_used_stages(const struct search *s, const struct ibshift_stages *table)
 {
-    return old->schedule->lid_offsets != NULL
-               ? old->schedule->lid_offsets[(size_t)row * old->schedule->table.stages + stage]
-               : 0;
-}
-
-/* Without those at the end in which ranks exchange within their hosts. */
-static uint32_t count_old_stages(const struct search *s, const struct ibshift_earlier *old)
-{
-    struct ibshift_pair pair;
     uint32_t count = 0;
 
-    for (uint32_t row = 0; row < old->schedule->table.rows; row++) {
-        for (uint32_t stage = old->schedule->table.stages; stage > count; stage--) {
-            if (old_pair(s, old, row, stage - 1, &pair)) {
+    for (uint32_t row = 0; row < table->rows; row++) {
+        for (uint32_t stage = table->stages; stage > count; stage--) {
+            if (is_between(s, row, table->to[(size_t)row * table->stages + stage - 1])) {
                 count = stage;
             }
         }
@@ -220,18 +203,21 @@ static uint32_t count_old_stages(const struct search *s, const struct ibshift_ea
 }
 
 /* Row after row, as ranks beside one another share links. */
-static int keep_old(struct search *s, const struct ibshift_earlier *old, uint32_t stages)
+static int keep_pairs(struct search *s, const struct ibshift_schedule *lifted, uint32_t stages)
 {
-    struct ibshift_pair pair;
     uint64_t pairs = 0;
 
-    for (uint32_t row = 0; row < old->schedule->table.rows; row++) {
+    for (uint32_t row = 0; row < lifted->table.rows; row++) {
         for (uint32_t stage = 0; stage < stages; stage++) {
-            if (!old_pair(s, old, row, stage, &pair)) {
+            size_t at = (size_t)row * lifted->table.stages + stage;
+            struct ibshift_pair pair = IBSHIFT_PAIR(row, lifted->to[at]);
+            uint32_t lid = lifted->lid_offsets != NULL ? lifted->lid_offsets[at] : 0;
+
+            if (!is_between(s, row, lifted->to[at])) {
                 continue;
             }
             pairs++;
-            if (!ibshift_packing_place_at(&s->packing, pair, old_lid(old, row, stage), stage)) {
+            if (!ibshift_packing_place_at(&s->packing, pair, lid, stage)) {
                 if (s->left_count == s->room / 2) {
                     return -EDOM;
                 }
@@ -252,30 +238,30 @@ static bool is_last_empty(const struct ibshift_packing *packing)
     return true;
 }
 
-/* Stages that there may be if an old table's so many stay; 0: it has too many. A table with dear
+/* Stages that there may be if a lifted table's so many stay; 0: it has too many. A table with dear
  * stages does not say which they are. */
-static uint32_t most_stages(struct search *s, uint32_t old, struct ibshift_prospect *p)
+static uint32_t most_stages(struct search *s, uint32_t lifted, struct ibshift_prospect *p)
 {
     double most;
 
-    s->prospects.least = old;
+    s->prospects.least = lifted;
     *p = ibshift_prospect_find(&s->prospects);
     most = IBSHIFT_REPAIR_ENOUGH * s->prospects.bound / p->cost[0] + 1e-6;
     return p->stages[1] > 0 || p->stages[0] > most ? 0 : (uint32_t)most;
 }
 
 /* The stages that there may be are there at once: what has no place in them is a search's. */
-static int repair(struct search *s, const struct ibshift_earlier *old)
+static int repair(struct search *s, const struct ibshift_schedule *lifted)
 {
     struct ibshift_prospect p;
-    uint32_t most = most_stages(s, count_old_stages(s, old), &p);
+    uint32_t most = most_stages(s, count_used_stages(s, &lifted->table), &p);
     int status;
 
     if (most == 0) {
         return -EDOM;
     }
     status = open_search(s, &p, 0, most);
-    status = status == 0 ? keep_old(s, old, s->prospects.least) : status;
+    status = status == 0 ? keep_pairs(s, lifted, s->prospects.least) : status;
     if (status == 0) {
         place_left(s);
     }
@@ -398,10 +384,10 @@ static int measure(struct search *s)
     return ibshift_prospects_open(s->job.paths, s->job.ranks, s->job.member_of, &s->prospects);
 }
 
-/* old NULL: a search. What only that needs is given back. */
-static int place_pairs(struct search *s, const struct ibshift_earlier *old)
+/* lifted NULL: a search. What only that needs is given back. */
+static int place_pairs(struct search *s, const struct ibshift_schedule *lifted)
 {
-    int status = old != NULL ? repair(s, old) : search(s);
+    int status = lifted != NULL ? repair(s, lifted) : search(s);
 
     ibshift_packing_disown(&s->packing);
     free(s->left);
@@ -447,7 +433,7 @@ static int lift(const struct search *blocks, const uint32_t *sequence, uint32_t 
 }
 
 static int lift_and_repair(struct search *s, struct search *blocks, uint32_t length,
-                           const uint32_t *same, struct ibshift_schedule *schedule)
+                           struct ibshift_schedule *schedule)
 {
     struct ibshift_schedule lifted = {.to = NULL};
     double size = table_size(s->job.ranks, (double)blocks->packing.stages * length, false,
@@ -459,7 +445,7 @@ static int lift_and_repair(struct search *s, struct search *blocks, uint32_t len
     ibshift_packing_close(&blocks->packing);
     if (status == 0) {
         s->held = size;
-        status = place_pairs(s, &(struct ibshift_earlier){&lifted, same});
+        status = place_pairs(s, &lifted);
     }
     ibshift_schedule_free(&lifted); /* a written table takes its place */
     status = status == 0 ? write_table(s, schedule) : status;
@@ -493,7 +479,7 @@ static int try_blocks(struct search *s, uint32_t length, const uint32_t *first,
         status = measure(&blocks);
         status = status == 0 ? place_pairs(&blocks, NULL) : status;
         if (status == 0 && most_stages(s, blocks.packing.stages * length, &p) > 0) {
-            status = lift_and_repair(s, &blocks, length, same, schedule);
+            status = lift_and_repair(s, &blocks, length, schedule);
             repairs++;
         } else if (status == 0) {
             status = -EDOM;
@@ -524,24 +510,13 @@ static int make_of_blocks(struct search *s, struct ibshift_schedule *schedule)
 
 int ibshift_schedule_make(const struct ibshift_schedule_job *job, struct ibshift_schedule *schedule)
 {
-    const struct ibshift_schedule *was = job->earlier.schedule;
     struct search s = {.job = *job, .seed = SEED};
-    int status;
+    int status = measure(&s);
 
-    if (was != NULL) {
-        double held = table_size(was->table.rows, was->table.stages, was->from != NULL,
-                                 was->lid_offsets != NULL);
-
-        if (held > (double)job->memory) {
-            return -E2BIG;
-        }
-        s.job.memory -= (size_t)held; /* the caller keeps it */
-    }
-    status = measure(&s);
     if (status == 0 && job->block > 0) {
         return make_of_blocks(&s, schedule);
     }
-    status = status == 0 ? place_pairs(&s, was != NULL ? &job->earlier : NULL) : status;
+    status = status == 0 ? place_pairs(&s, NULL) : status;
     status = status == 0 ? write_table(&s, schedule) : status;
     ibshift_packing_close(&s.packing);
     return status;

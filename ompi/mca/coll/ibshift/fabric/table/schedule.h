@@ -16,21 +16,12 @@ struct ibshift_schedule {
     uint8_t *lid_offsets; /* [rank * stages + stage]: of the destination; NULL: its first LID */
 };
 
-/* A table that was made for other routes or for more ranks. now: its rank -> rank, or IBSHIFT_NO_RANK where
- * it is gone; all ranks were there. schedule NULL: none. */
-struct ibshift_earlier {
-    const struct ibshift_schedule *schedule;
-    const uint32_t *now;
-};
-
 struct ibshift_schedule_job {
     const struct ibshift_paths *paths;
     uint32_t ranks;
     const uint32_t *member_of;
     const uint32_t *sequence; /* the ranks in routing order, ranks of one member together */
     size_t memory;            /* that the search and the table may take */
-    /* Where the search starts, if not with nothing: */
-    struct ibshift_earlier earlier;
     uint32_t
         block; /* one rank a member sits in blocks of so many places, whole and aligned; or 0 */
 };
@@ -40,10 +31,9 @@ struct ibshift_schedule_job {
  * can at what the stage costs, and ranks of one member exchange in stages of their own at the end.
  * 0, -E2BIG (more than the memory would be taken), -ENOMEM.
  *
- * From an earlier table: pairs stay in their stages where these have room for them, the others are
- * placed anew. From blocks: the table of the blocks' first ranks, in which each stage becomes as many as
- * a block has ranks. Both cost at most IBSHIFT_REPAIR_ENOUGH of the bound, so never more than that of what
- * a search finds; -EDOM where that cannot be had from this start, or it is no table of these ranks.
+ * From blocks: the table of the blocks' first ranks, in which each stage becomes as many as a block has
+ * ranks; pairs that have no room in their stages are placed anew. It costs at most IBSHIFT_REPAIR_ENOUGH
+ * of the bound, so never more than that of what a search finds; -EDOM where that cannot be had.
  */
 #define IBSHIFT_REPAIR_ENOUGH 1.02
 int ibshift_schedule_make(const struct ibshift_schedule_job *job,
