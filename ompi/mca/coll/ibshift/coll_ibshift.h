@@ -152,17 +152,6 @@ bool ibshift_borrow_has_tuned(void);
 void ibshift_borrow_return(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm);
 void ibshift_borrow_close(void);
 
-/*
- * Prints a topic of help-mca-coll-ibshift.txt to standard error; once a job means that rank 0 alone
- * prints, once a host that the first rank there does which has it to say (and it alone does again),
- * whatever the numbers in the text. The topic is a literal: the lint compares it with the file. Not
- * through opal_show_help(): between a process and mpirun, Open MPI 4.1.4 over PMIx 4 loses some of
- * those messages.
- */
-void ibshift_help(const char *topic, ...);
-void ibshift_help_once_a_job(const char *topic, ...);
-void ibshift_help_once_a_host(const char *topic, ...);
-
 /* Tells people of the op, which has failed, once for each peer and cause; returns the OMPI code.
  * name: of its collective. */
 int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,

@@ -12,6 +12,7 @@
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/base/mca_base_var_enum.h"
+#include "opal/mca/installdirs/installdirs.h"
 #include "opal/util/argv.h"
 
 #include <stdio.h>
@@ -75,7 +76,7 @@ static void check_text(const struct ibshift_param *p)
     snprintf(name, sizeof(name), PREFIX "%s", p->name);
     text = getenv(name);
     if (NULL != text && !ibshift_param_takes(p, text)) {
-        ibshift_param_tell(p, text, ibshift_help_once_a_job);
+        ibshift_param_tell(p, text);
         (void)unsetenv(name);
     }
 }
@@ -89,7 +90,7 @@ static void check_value(const struct ibshift_param *p)
         *(char **)p->value = strdup(p->initial_text);
     }
     if (!ibshift_param_is_bounded(p)) {
-        ibshift_param_tell(p, ibshift_param_text(p, false, given), ibshift_help_once_a_job);
+        ibshift_param_tell(p, ibshift_param_text(p, false, given));
         ibshift_param_set_initial(p);
     }
 }
@@ -161,11 +162,28 @@ static void register_row(void *context, const struct ibshift_param *p)
 static void register_params(void)
 {
     ibshift_params_visit(register_row, NULL);
-    ibshift_params_read_expert(ibshift_help_once_a_job);
+    ibshift_params_read_expert();
+}
+
+/*
+ * Not through opal_show_help(): between a process and mpirun, Open MPI 4.1.4 over PMIx 4 loses some of
+ * those messages.
+ */
+static void set_teller(void)
+{
+    const struct ibshift_teller teller = {
+        .folders = {IBSHIFT_HELP_DIR, opal_install_dirs.opaldatadir},
+        .host = ompi_process_info.nodename,
+        .job = OMPI_PROC_MY_NAME->jobid,
+        .self = OMPI_PROC_MY_NAME->vpid,
+    };
+
+    ibshift_teller_set(&teller);
 }
 
 static int component_register(void)
 {
+    set_teller();
     if (0 != strcmp(ompi_version_string, OMPI_IDENT_STRING)) { /* of the library; of its headers */
         if (is_named()) {
             ibshift_help_once_a_job("wrong-release", OMPI_IDENT_STRING, ompi_version_string);
@@ -186,7 +204,7 @@ static int component_open(void)
     if (ibshift_params.priority < 0) {
         return OMPI_ERR_NOT_AVAILABLE;
     }
-    ibshift_params_check(PREFIX, ibshift_help_once_a_job);
+    ibshift_params_check(PREFIX);
     ibshift_choose_open();
     ibshift_transport_open(ibshift_trace_open);
     ibshift_requests_open();

@@ -9,6 +9,7 @@
 
 #include "choose/digest.h"
 #include "choose/text.h"
+#include "job/say.h"
 
 enum { NAME = IBSHIFT_PARAM_NAME };
 
@@ -69,8 +70,7 @@ static const char *shown_name(const struct ibshift_param *p, char text[NAME])
     return text;
 }
 
-void ibshift_param_tell(const struct ibshift_param *p, const char *given,
-                        ibshift_help_fn *ibshift_help)
+void ibshift_param_tell(const struct ibshift_param *p, const char *given)
 {
     char accepted[512], name[NAME], initial[IBSHIFT_PARAM_NUMBER];
     size_t length = (size_t)snprintf(accepted, sizeof(accepted), "%lld to %lld", p->min, p->max);
@@ -80,8 +80,8 @@ void ibshift_param_tell(const struct ibshift_param *p, const char *given,
         length += (size_t)snprintf(accepted + length, sizeof(accepted) - length, "%s%s",
                                    i > 0 ? ", " : "", p->choices[i]);
     }
-    ibshift_help("bad-value", shown_name(p, name), given, accepted,
-                 ibshift_param_text(p, true, initial));
+    ibshift_help_once_a_job("bad-value", shown_name(p, name), given, accepted,
+                            ibshift_param_text(p, true, initial));
 }
 
 /* As Open MPI reads numbers: decimal or 0x, and k, m, g or t for a power of 1024. */
@@ -184,7 +184,7 @@ static void compare(void *context, const struct ibshift_param *p)
     }
 }
 
-static void tell_unknown(const struct look_up *look_up, ibshift_help_fn *ibshift_help)
+static void tell_unknown(const struct look_up *look_up)
 {
     char name[NAME + 16], nearest[NAME];
 
@@ -195,7 +195,7 @@ static void tell_unknown(const struct look_up *look_up, ibshift_help_fn *ibshift
     } else {
         snprintf(nearest, sizeof(nearest), "%s", look_up->nearest.name);
     }
-    ibshift_help("unknown-parameter", name, nearest);
+    ibshift_help_once_a_job("unknown-parameter", name, nearest);
 }
 
 /* As Open MPI reads them for parameters of their own. */
@@ -210,7 +210,7 @@ static bool read_value(const struct ibshift_param *p, const char *text, long lon
 }
 
 /* One of name=value. */
-static void read_setting(char *setting, ibshift_help_fn *ibshift_help)
+static void read_setting(char *setting)
 {
     struct look_up look_up = {.nearest.word = setting, .among_experts = true};
     const struct ibshift_param *p;
@@ -223,22 +223,22 @@ static void read_setting(char *setting, ibshift_help_fn *ibshift_help)
     ibshift_params_visit(compare, &look_up);
     p = look_up.expert;
     if (!look_up.nearest.is_known) {
-        tell_unknown(&look_up, ibshift_help);
+        tell_unknown(&look_up);
     } else if (value == NULL || !read_value(p, value, &number) || number < p->min ||
                number > p->max) {
-        ibshift_param_tell(p, value == NULL ? "" : value, ibshift_help);
+        ibshift_param_tell(p, value == NULL ? "" : value);
     } else {
         set_number(p, number);
     }
 }
 
-void ibshift_params_read_expert(ibshift_help_fn *ibshift_help)
+void ibshift_params_read_expert(void)
 {
     char *copy = strdup(ibshift_params.expert), *rest = copy, *setting;
 
     while (copy != NULL && NULL != (setting = strsep(&rest, ","))) {
         if (setting[0] != '\0') {
-            read_setting(setting, ibshift_help);
+            read_setting(setting);
         }
     }
     free(copy);
@@ -340,7 +340,7 @@ bool ibshift_params_differ(const char *theirs, const char *ours, char *words, si
 }
 
 /* mpirun hands over whatever it was given; Open MPI is silent about names that nobody registers. */
-static void check_names(const char *prefix, ibshift_help_fn *ibshift_help)
+static void check_names(const char *prefix)
 {
     for (char **entry = environ; *entry != NULL; entry++) {
         char word[NAME];
@@ -353,12 +353,12 @@ static void check_names(const char *prefix, ibshift_help_fn *ibshift_help)
         word[strcspn(word, "=")] = '\0';
         ibshift_params_visit(compare, &look_up);
         if (!look_up.nearest.is_known || look_up.expert != NULL) {
-            tell_unknown(&look_up, ibshift_help);
+            tell_unknown(&look_up);
         }
     }
 }
 
-static void check_collective(enum ibshift_collective collective, ibshift_help_fn *ibshift_help)
+static void check_collective(enum ibshift_collective collective)
 {
     const struct ibshift_alg *forced = ibshift_params_wish(collective).alg;
     const char *name = ibshift_collective_name(collective);
@@ -371,23 +371,23 @@ static void check_collective(enum ibshift_collective collective, ibshift_help_fn
         snprintf(which, sizeof(which),
                  "coll_ibshift_%s_radix = %d: coll_ibshift_%s_algorithm = %s has no radix", name,
                  ibshift_params.radix[collective], name, forced->name);
-        ibshift_help("contradiction", which, "without it");
+        ibshift_help_once_a_job("contradiction", which, "without it");
     }
     if (ibshift_params.segment[collective] > 0 && (forced->flags & IBSHIFT_ALG_SEGMENTS) == 0) {
         snprintf(which, sizeof(which),
                  "coll_ibshift_%s_segment = %zu: coll_ibshift_%s_algorithm = %s has no segments",
                  name, ibshift_params.segment[collective], name, forced->name);
-        ibshift_help("contradiction", which, "without it");
+        ibshift_help_once_a_job("contradiction", which, "without it");
     }
 }
 
-void ibshift_params_check(const char *prefix, ibshift_help_fn *ibshift_help)
+void ibshift_params_check(const char *prefix)
 {
     char which[256], path[PATH_MAX];
 
-    check_names(prefix, ibshift_help);
+    check_names(prefix);
     for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
-        check_collective((enum ibshift_collective)i, ibshift_help);
+        check_collective((enum ibshift_collective)i);
     }
     if (ibshift_params.fabric[0] == '\0' &&
         !ibshift_params_site_file("fabric", path, sizeof(path)) &&
@@ -395,7 +395,7 @@ void ibshift_params_check(const char *prefix, ibshift_help_fn *ibshift_help)
         snprintf(which, sizeof(which),
                  "coll_ibshift_order = %.100s: there is no coll_ibshift_fabric to order",
                  ibshift_params.order);
-        ibshift_help("contradiction", which, "without it");
+        ibshift_help_once_a_job("contradiction", which, "without it");
     }
 }
 

@@ -100,18 +100,14 @@ bool ibshift_param_is_bounded(const struct ibshift_param *row);
 /* For free(); NULL: no memory. */
 char *ibshift_param_help(const struct ibshift_param *row);
 
-/* Tells people of a topic of the component's messages, once a job. */
-typedef void ibshift_help_fn(const char *topic, ...);
-
 /* Of a value that the row does not take. */
-void ibshift_param_tell(const struct ibshift_param *row, const char *given,
-                        ibshift_help_fn *ibshift_help);
+void ibshift_param_tell(const struct ibshift_param *row, const char *given);
 
 /* Once coll_ibshift_expert has been read. */
-void ibshift_params_read_expert(ibshift_help_fn *ibshift_help);
+void ibshift_params_read_expert(void);
 /* Tells what does not go together or has no effect, and of names in the environment, behind the
  * prefix, that are no parameters. */
-void ibshift_params_check(const char *prefix, ibshift_help_fn *ibshift_help);
+void ibshift_params_check(const char *prefix);
 
 /*
  * What all ranks must have alike, as text: "name=value;" of each such row that has not its default,

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,18 @@
 #include <unistd.h>
 
 #include "choose/digest.h"
+
+static struct ibshift_teller teller = {.folders = {"."}, .host = ""};
+
+void ibshift_teller_set(const struct ibshift_teller *set)
+{
+    teller = *set;
+}
+
+const char *ibshift_teller_host(void)
+{
+    return teller.host;
+}
 
 enum { SAID_MAX = 8 /* texts of which a process is the sayer */, MOST_REPORTS = 32 };
 
@@ -33,7 +46,7 @@ static bool take_name(uint32_t job, uint64_t text)
     return EADDRINUSE != length;
 }
 
-bool ibshift_once_a_host(uint32_t job, const char *text)
+static bool is_once_a_host(uint32_t job, const char *text)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers the next two */
     static uint64_t said[SAID_MAX];
@@ -113,13 +126,13 @@ void ibshift_make_plain(char *text)
     }
 }
 
-static FILE *open_help(const char *const folders[2])
+static FILE *open_help(void)
 {
     char path[4096];
     FILE *file = NULL;
 
-    for (int i = 0; i < 2 && file == NULL; i++) {
-        snprintf(path, sizeof(path), "%s/help-mca-coll-ibshift.txt", folders[i]);
+    for (int i = 0; i < 2 && file == NULL && teller.folders[i] != NULL; i++) {
+        snprintf(path, sizeof(path), "%s/help-mca-coll-ibshift.txt", teller.folders[i]);
         file = fopen(path, "re");
     }
     return file;
@@ -147,11 +160,12 @@ static char *read_topic(FILE *file, const char *topic)
     return text;
 }
 
-char *ibshift_topic_text(const char *const folders[2], const char *topic, va_list arguments)
+/* For free(). */
+static char *topic_text(const char *topic, va_list arguments)
 {
     static const char dashes[] =
         "--------------------------------------------------------------------------\n";
-    FILE *file = open_help(folders), *out;
+    FILE *file = open_help(), *out;
     char *format = file != NULL ? read_topic(file, topic) : NULL, *text = NULL;
     size_t length;
 
@@ -165,11 +179,73 @@ char *ibshift_topic_text(const char *const folders[2], const char *topic, va_lis
             vfprintf(out, format, arguments);
         } else {
             fprintf(out, "ibshift: %s, which help-mca-coll-ibshift.txt in %s would explain\n",
-                    topic, folders[0]);
+                    topic, teller.folders[0]);
         }
         fputs(dashes, out);
         fclose(out);
     }
     free(format);
     return text;
+}
+
+static void put(const char *text)
+{
+    if (teller.put != NULL) {
+        teller.put(teller.context, text);
+    } else {
+        fputs(text, stderr);
+    }
+}
+
+static void tell(const char *topic, bool once_a_host, va_list arguments)
+{
+    char *text = topic_text(topic, arguments);
+
+    if (text != NULL && (!once_a_host || is_once_a_host(teller.job, text))) {
+        put(text);
+    }
+    free(text);
+}
+
+void ibshift_help(const char *topic, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, topic);
+    tell(topic, false, arguments);
+    va_end(arguments);
+}
+
+void ibshift_help_once_a_host(const char *topic, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, topic);
+    tell(topic, true, arguments);
+    va_end(arguments);
+}
+
+void ibshift_help_once_a_job(const char *topic, ...)
+{
+    va_list arguments;
+
+    if (teller.self != 0) {
+        return;
+    }
+    va_start(arguments, topic);
+    tell(topic, false, arguments);
+    va_end(arguments);
+}
+
+void ibshift_say(const char *format, ...)
+{
+    va_list arguments;
+    char *text = NULL;
+
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) >= 0) {
+        put(text);
+        free(text);
+    }
+    va_end(arguments);
 }

@@ -2,17 +2,34 @@
 #ifndef IBSHIFT_JOB_SAY_H
 #define IBSHIFT_JOB_SAY_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A topic of a help file, [topic] up to the next one, between two lines of dashes; for free(). The file is
- * in the first of both folders that has it. From 6.0 on Open MPI finds only those that it was built with. */
-char *ibshift_topic_text(const char *const folders[2], const char *topic, va_list arguments);
+/* Who speaks, and to whom. The first folder with a help file is read: from 6.0 on Open MPI finds only those that it was
+ * built with. */
+struct ibshift_teller {
+    const char *folders[2]; /* NULL: there is no second one */
+    const char *host;
+    uint32_t job, self;                           /* this process in it */
+    void (*put)(void *context, const char *text); /* NULL: standard error */
+    void *context;
+};
 
-/* Whether this process is the one of the job on this host that says the text, whatever its numbers:
- * the first that has it to say, and that one again. */
-bool ibshift_once_a_host(uint32_t job, const char *text);
+/* Before anything else of this header; kept is what it points to. */
+void ibshift_teller_set(const struct ibshift_teller *teller);
+const char *ibshift_teller_host(void);
+
+/*
+ * Tells people of a topic of help-mca-coll-ibshift.txt; once a job means that rank 0 alone does, once a
+ * host that the first process there does which has it to say (and it alone does again), whatever the
+ * numbers in the text. The topic is a literal: the lint compares it with the file.
+ */
+void ibshift_help(const char *topic, ...);
+void ibshift_help_once_a_job(const char *topic, ...);
+void ibshift_help_once_a_host(const char *topic, ...);
+
+/* One line for people, of what was chosen: as printf(). */
+void ibshift_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A dead peer fails every collective with it: it is told of once, not each time. */
 bool ibshift_is_news(uint32_t peer, int status);
