@@ -7,7 +7,7 @@
 #include "ompi_config.h"
 
 #include "coll_ibshift_compat.h"
-#include "ibshift.h"
+#include "library.h"
 
 #include <stdatomic.h>
 
@@ -21,55 +21,14 @@ enum { IBSHIFT_LENDERS = 4 };
 enum ibshift_form { IBSHIFT_BLOCKING, IBSHIFT_NONBLOCKING, IBSHIFT_PERSISTENT };
 enum { IBSHIFT_TAPED_FORMS = IBSHIFT_PERSISTENT }; /* those before: a persistent call has its own */
 
-enum ibshift_order_state {
-    IBSHIFT_ORDER_UNKNOWN, /* not looked at yet: rank order */
-    IBSHIFT_ORDER_BY_RANK, /* the file does not fit these ranks: rank order for good */
-    IBSHIFT_ORDER_LOCATED, /* what serves before a search */
-    IBSHIFT_ORDER_FOUND    /* by the search */
-};
-
-struct ibshift_comm_order {
-    enum ibshift_order_state state;
-    uint32_t *host_of; /* of the ranks in the file; NULL: not looked at yet */
-    struct ibshift_order located;
-    enum ibshift_arrange_kind kind; /* of an all-to-all with an order, or stages */
-    struct ibshift_rank_map map;    /* no places: none */
-    bool may_deadlock;              /* the tables want service levels that the file lacks */
-    struct ibshift_found_order *found;
-    unsigned share; /* of the hosts' rate that the routes leave, in thousandths; 0: not known */
-    uint64_t moved; /* bytes that a rank has sent each other one */
-    const struct ibshift_order *order; /* of all-to-alls, now; NULL: rank order */
-    const struct ibshift_stages *stages;
-};
-
-/*
- * The pace of all-to-alls (exec/pace/pace.h) by size: made when a size is met first, it lives as
- * long as the communicator, and so does what its runs learn.
- */
-struct ibshift_paced {
-    struct ibshift_pace pace;
-    struct ibshift_pace_memory memory;
-    const char *reason;
-    bool is_told;   /* explain has said so */
-    unsigned share; /* of the order that it was chosen for */
-};
-
-/* Unequal: the messages differ in length. */
-enum { IBSHIFT_PACED_UNEQUAL = 1, IBSHIFT_PACED_ATTENDED = 2, IBSHIFT_PACED_FORMS = 4 };
-
-struct ibshift_pacing {
-    struct ibshift_clock clock;
-    struct ibshift_paced *by_class[IBSHIFT_PACED_FORMS][IBSHIFT_SIZE_CLASSES];
-};
-
 /*
  * What blocking all-to-alls with counts have come to know of their blocks (choose/padded.h). Only they change it, after calls that
  * all ranks count alike.
  */
 struct ibshift_padded {
-    uint32_t left;  /* calls until the ranks compare their counts, with this one; 0: this one does */
-    uint32_t apart; /* so many were between the last time and the next */
-    size_t most;    /* bytes of a block that goes padded; 0: none does */
+    uint32_t left; /* calls until the ranks compare their counts, with this one; 0: this one does */
+    uint32_t apart;                      /* so many were between the last time and the next */
+    size_t most;                         /* bytes of a block that goes padded; 0: none does */
     struct ibshift_padded_counts counts; /* that they agreed on */
     char *slots;                         /* of all blocks: sent, got; and counts of long ones */
 };
@@ -85,18 +44,12 @@ struct mca_coll_ibshift_module_t {
     mca_coll_base_module_t *borrowed[IBSHIFT_LENDERS]; /* that no slot holds */
 
     /* Of a communicator with native collectives; the rest is NULL or 0. */
-    uint32_t rank, size;
-    uint32_t wire_id;
-    uint32_t *peers; /* rank to peer of the net */
+    struct ibshift_group group;
     _Atomic uint64_t
         seq; /* blocking and nonblocking collectives so far, twice, shifted by 32 bits */
     _Atomic uint32_t persistent; /* persistent ones created so far */
-    struct ibshift_ledger ledger;
-    _Atomic int failed; /* OMPI code: a collective has failed, none is started any more */
-    struct ibshift_choices choices;
+    _Atomic int failed;          /* OMPI code: a collective has failed, none is started any more */
     struct ibshift_standing *standing; /* NULL: no grant for scratch has stood yet */
-    struct ibshift_comm_order order;
-    struct ibshift_pacing pacing;
     struct ibshift_padded padded;
     /* Nonblocking calls may come in the middle of a blocking one: Open MPI makes communicators
      * so. */
@@ -152,16 +105,6 @@ bool ibshift_borrow_has_tuned(void);
 void ibshift_borrow_return(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm);
 void ibshift_borrow_close(void);
 
-/* Tells people of the op, which has failed, once for each peer and cause; returns the OMPI code.
- * name: of its collective. */
-int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                   const struct ibshift_op *op, const char *name);
-
-/* The same of a block whose size two ranks have told unlike. */
-int ibshift_report_counts(const mca_coll_ibshift_module_t *module,
-                          const struct ompi_communicator_t *comm, uint32_t seq,
-                          const struct ibshift_mixed_unlike *unlike, const char *name);
-
 /* coll_ibshift_transport.c, coll_ibshift_observe.c */
 
 /*
@@ -174,27 +117,8 @@ uint32_t *ibshift_cards_peers(struct ompi_communicator_t *comm);
  * who asks is told. */
 void ibshift_absent(const struct ompi_communicator_t *comm);
 
-/*
- * The process's one endpoint: device, net, engine. Opened with the component, before the processes
- * exchange their cards, so that a process whose endpoint fails says so in its card and all ranks of
- * a communicator decide alike.
- */
-struct ibshift_endpoint {
-    struct ibshift_engine *engine; /* NULL: this process has no endpoint */
-    struct ibshift_net *net;       /* adapter and shared memory as one */
-    bool is_crowded;               /* this host has more ranks of the job than processors */
-};
-
-/* Set by open() and close(). */
-extern struct ibshift_endpoint ibshift_endpoint;
-
-/* The engine's option trace. */
-typedef void ibshift_trace_t(void *context, const struct ibshift_op *op, const char *line);
-
-/* Never fails: without a usable device there is no endpoint. Publishes the card. open_trace() is
- * asked when there is one; it returns NULL, or what hears of each step as it starts. */
+/* The endpoint, with what Open MPI's launcher and its lower layers do for it. Publishes the card. */
 void ibshift_transport_open(ibshift_trace_t *(*open_trace)(void));
-void ibshift_transport_close(void);
 
 /* What runs on the communicator ends: it was revoked, or has lost a rank. */
 int ibshift_revoke_local(struct ompi_communicator_t *comm, mca_coll_base_module_t *module);

@@ -9,7 +9,7 @@
 #include "ompi/datatype/ompi_datatype.h"
 
 #include "coll_ibshift_compat.h"
-#include "ibshift.h"
+#include "library.h"
 
 /*
  * One side of a collective: the blocks in the user's memory, described by MPI's arguments, and how

@@ -5,8 +5,6 @@
 
 #include "coll_ibshift.h"
 #include "coll_ibshift_call.h"
-#include "coll_ibshift_alltoall_order.h"
-#include "coll_ibshift_choose.h"
 
 #include "ompi/op/op.h"
 
@@ -254,7 +252,8 @@ static void set_blocks(ibshift_call_t *call)
 static void number_standing(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                             bool renames, struct ibshift_op_params *params)
 {
-    uint64_t elements = ibshift_job_elements(job, module->size), total = elements * params->element;
+    uint64_t elements = ibshift_job_elements(job, module->group.size),
+             total = elements * params->element;
 
     if (0 != total && total <= IBSHIFT_STANDING_MOST && NULL == params->pace &&
         job->bytes > ibshift_params.eager_limit) {
@@ -344,29 +343,14 @@ int ibshift_call_lay_out(ibshift_call_t *call)
     return place_scratch(call, tmp_bytes);
 }
 
-int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                        const struct ibshift_job *job, bool is_blocking,
-                        struct ibshift_op_params *params)
-{
-    params->plan = (struct ibshift_plan){
-        .ranks = module->size, .root = job->root, .nodes = &module->choices.nodes};
-    if (IBSHIFT_ALLTOALL == job->collective) {
-        params->plan.order = module->order.order;
-        params->plan.stages = module->order.stages;
-    }
-    params->plan.commutative = NULL != job->op && ompi_op_is_commute(job->op);
-    params->is_attended = is_blocking;
-    return ibshift_choose_call(module, comm, job, is_blocking, params);
-}
-
 static void fill_params(ibshift_call_t *call, mca_coll_ibshift_module_t *module,
                         const struct ibshift_job *job)
 {
     struct ibshift_op_params *params = &call->op.params;
 
-    params->rank = module->rank;
-    params->peers = module->peers;
-    params->comm = module->wire_id;
+    params->rank = module->group.rank;
+    params->peers = module->group.peers;
+    params->comm = module->group.id;
     call->reducer.op = NULL;
     if (NULL != job->op) {
         call->reducer = ibshift_job_operator(job);
@@ -414,13 +398,12 @@ static void *reserve_mixed(void *owner, enum ibshift_mixed_memory which, size_t 
 
 /* Its long blocks go by the plan that they would all go by if there were no other, which is chosen first: the other one is what
  * who looks on sees. */
-static int choose_mixed(ibshift_call_t *call, const struct ompi_communicator_t *comm,
-                        const struct ibshift_job *job, enum ibshift_form form)
+static int choose_mixed(ibshift_call_t *call, const struct ibshift_job *job, enum ibshift_form form)
 {
     mca_coll_ibshift_module_t *module = call->module;
     const struct ibshift_choice *choice =
-        atomic_load_explicit(&module->choices.last[job->collective], memory_order_relaxed);
-    struct ibshift_job flat = *job;
+        atomic_load_explicit(&module->group.choices.last[job->collective], memory_order_relaxed);
+    struct ibshift_wanted flat = ibshift_job_wanted(job, form);
     struct ibshift_call_mixed *own = call->mixed;
     int rc;
 
@@ -438,21 +421,20 @@ static int choose_mixed(ibshift_call_t *call, const struct ompi_communicator_t *
     own->is_waited = IBSHIFT_BLOCKING == form;
     flat.needs &= ~(uint32_t)IBSHIFT_ALG_SIZES_NODE;
     own->mixed.flat = call->op.params;
-    rc = ibshift_call_choose(module, comm, &flat, IBSHIFT_BLOCKING == form, &own->mixed.flat);
-    atomic_store_explicit(&module->choices.last[job->collective], choice, memory_order_relaxed);
+    rc = ibshift_code(ibshift_group_choose(&module->group, &flat, job->root, &own->mixed.flat));
+    atomic_store_explicit(&module->group.choices.last[job->collective], choice,
+                          memory_order_relaxed);
     return rc;
 }
 
 int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                       const struct ibshift_job *job, enum ibshift_form form, ibshift_call_t **out)
 {
-    enum ibshift_order_state before = module->order.state;
-    int rc = ibshift_comm_order_find(module, comm, job, form);
+    const struct ibshift_wanted wanted = ibshift_job_wanted(job, form);
+    const struct ibshift_together together = ibshift_job_together(comm);
+    int rc = ibshift_code(ibshift_group_order_find(&module->group, &wanted, &together));
     ibshift_call_t *call = OMPI_SUCCESS == rc ? take_idle() : NULL;
 
-    if (before != module->order.state && IBSHIFT_ORDER_FOUND == module->order.state) {
-        ibshift_choices_forget(&module->choices, IBSHIFT_ALLTOALL); /* there are other plans now */
-    }
     if (NULL == call) {
         return OMPI_SUCCESS == rc ? OMPI_ERR_OUT_OF_RESOURCE : rc;
     }
@@ -460,15 +442,15 @@ int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicato
     call->module = module;
     call->map = NULL;
     fill_params(call, module, job);
-    rc = ibshift_call_choose(module, comm, job, IBSHIFT_BLOCKING == form, &call->op.params);
+    rc = ibshift_code(ibshift_group_choose(&module->group, &wanted, job->root, &call->op.params));
     if (OMPI_SUCCESS == rc) {
-        if (ibshift_comm_order_renames(module, job, call->op.params.alg)) {
-            follow_map(call, &module->order.map);
+        if (ibshift_group_order_renames(&module->group, &wanted, call->op.params.alg)) {
+            follow_map(call, &module->group.order.map);
         }
         call->op.params.badge = ibshift_job_badge(job, call->op.params.alg, &call->op.params.plan);
         call->collective = job->collective;
         call->tells_counts = ibshift_job_tells_counts(job, call->op.params.alg);
-        rc = call->tells_counts ? choose_mixed(call, comm, job, form) : OMPI_SUCCESS;
+        rc = call->tells_counts ? choose_mixed(call, job, form) : OMPI_SUCCESS;
     }
     if (OMPI_SUCCESS == rc) {
         call->name = job->name;

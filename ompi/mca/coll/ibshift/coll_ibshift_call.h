@@ -73,11 +73,6 @@ int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicato
 /* The memory of its runs, but for that of stages. */
 int ibshift_call_lay_out(ibshift_call_t *call);
 
-/* Of a job that needs no call: the plan as it would be chosen. */
-int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                        const struct ibshift_job *job, bool is_blocking,
-                        struct ibshift_op_params *params);
-
 /* Ready, but for the places of send and recv; NULL: there is none. */
 ibshift_call_t *ibshift_call_take_spare(struct ibshift_spare *spare);
 

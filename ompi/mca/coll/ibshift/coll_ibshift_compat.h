@@ -20,7 +20,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ibshift.h"
+#include "library.h"
 
 #if OMPI_MAJOR_VERSION == 4 && OMPI_MINOR_VERSION == 1
 #define IBSHIFT_COLL_BASE_VERSION MCA_COLL_BASE_VERSION_2_0_0

@@ -4,7 +4,6 @@
 #include "ompi_config.h"
 
 #include "coll_ibshift.h"
-#include "coll_ibshift_choose.h"
 #include "coll_ibshift_call.h"
 
 #include "ompi/constants.h"

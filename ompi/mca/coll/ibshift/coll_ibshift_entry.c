@@ -72,7 +72,7 @@ IN_LINE int call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communi
                : ibshift_call(module, comm, called, run, NULL);
 }
 
-#define AT_ROOT(value, otherwise) (module->rank == (uint32_t)root ? (value) : (otherwise))
+#define AT_ROOT(value, otherwise) (module->group.rank == (uint32_t)root ? (value) : (otherwise))
 
 #define STRING_OF(a)    #a
 #define STRING(a)       STRING_OF(a)

@@ -69,22 +69,22 @@ static void describe_blocks(const mca_coll_ibshift_module_t *module, const struc
                             struct ibshift_job *job)
 {
     bool is_rooted = IBSHIFT_GATHER == job->collective || IBSHIFT_SCATTER == job->collective;
-    bool has_all = !is_rooted || module->rank == job->root;
+    bool has_all = !is_rooted || module->group.rank == job->root;
     bool sends_all = IBSHIFT_SCATTER == job->collective || IBSHIFT_ALLTOALL == job->collective;
     bool gets_all = IBSHIFT_SCATTER != job->collective;
     struct ibshift_side send = blocks(raw->sbuf, raw->scount, raw->scounts, raw->sdispls,
-                                      raw->stype, raw->stypes, sends_all ? module->size : 1);
+                                      raw->stype, raw->stypes, sends_all ? module->group.size : 1);
     struct ibshift_side recv = blocks(raw->rbuf, raw->rcount, raw->rcounts, raw->rdispls,
-                                      raw->rtype, raw->rtypes, gets_all ? module->size : 1);
+                                      raw->rtype, raw->rtypes, gets_all ? module->group.size : 1);
 
     send.loads = recv.stores = true;
     job->in_place = has_all && gets_all && MPI_IN_PLACE == raw->sbuf;
     if (job->in_place) {
-        send = sends_all ? recv : block_of(&recv, module->rank);
+        send = sends_all ? recv : block_of(&recv, module->group.rank);
         send.loads = true;
         send.stores = false;
     } else if (has_all && !gets_all && MPI_IN_PLACE == raw->rbuf) {
-        recv = block_of(&send, module->rank); /* the plan's own block goes nowhere */
+        recv = block_of(&send, module->group.rank); /* the plan's own block goes nowhere */
         recv.user = NULL;
         recv.is_apart = true;
     }
@@ -100,7 +100,7 @@ static void describe_blocks(const mca_coll_ibshift_module_t *module, const struc
                                  : 0 != (raw->form & IBSHIFT_RAW_LONG) ? 0
                                                                        : IBSHIFT_ALG_SIZES_NODE);
     }
-    if (!ibshift_job_is_any_size(job)) {
+    if (!ibshift_needs_any_size(job->needs)) {
         job->bytes =
             bytes_of(IBSHIFT_SIDE_ABSENT == recv.shape || (has_all && !gets_all) ? &send : &recv);
     }
@@ -132,13 +132,13 @@ static void describe_scattered(const mca_coll_ibshift_module_t *module,
                                const struct ibshift_raw *raw, struct ibshift_job *job)
 {
     job->send.shape = job->recv.shape = IBSHIFT_SIDE_BLOCKS;
-    job->send.blocks = module->size;
+    job->send.blocks = module->group.size;
     job->recv.blocks = 1;
     if (IBSHIFT_NO_ARRAY != raw->rcounts) {
         job->needs = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_ALL;
         job->send.shape = IBSHIFT_SIDE_RUNS;
         job->send.counts = raw->rcounts;
-        job->recv.count = (size_t)ibshift_array_at(raw->rcounts, module->rank);
+        job->recv.count = (size_t)ibshift_array_at(raw->rcounts, module->group.rank);
         job->bytes = bytes_of(&job->send);
     }
 }
@@ -155,10 +155,11 @@ static int describe_reduction(const mca_coll_ibshift_module_t *module,
     job->send = operands(job->in_place ? raw->rbuf : raw->sbuf, raw);
     job->send.loads = true;
     job->recv = operands(raw->rbuf, raw);
-    job->recv.stores = IBSHIFT_EXSCAN != job->collective || module->rank != 0; /* 0 gets nothing */
+    job->recv.stores =
+        IBSHIFT_EXSCAN != job->collective || module->group.rank != 0; /* 0 gets nothing */
     if (IBSHIFT_REDUCE_SCATTER == job->collective) {
         describe_scattered(module, raw, job);
-    } else if (IBSHIFT_REDUCE == job->collective && module->rank != job->root) {
+    } else if (IBSHIFT_REDUCE == job->collective && module->group.rank != job->root) {
         job->recv = (struct ibshift_side){.shape = IBSHIFT_SIDE_ABSENT};
     }
     return OMPI_SUCCESS;
@@ -169,7 +170,7 @@ static void describe_bcast(const mca_coll_ibshift_module_t *module, const struct
 {
     job->recv = operands(raw->rbuf, raw);
     job->recv.is_operand = false;
-    job->recv.loads = module->rank == job->root;
+    job->recv.loads = module->group.rank == job->root;
     job->recv.stores = !job->recv.loads;
     job->bytes = bytes_of(&job->recv);
 }
@@ -197,6 +198,57 @@ int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
         return describe_reduction(module, raw, job);
     }
     return OMPI_SUCCESS;
+}
+
+struct ibshift_wanted ibshift_job_wanted(const struct ibshift_job *job, enum ibshift_form form)
+{
+    return (struct ibshift_wanted){
+        .collective = job->collective,
+        .name = job->name,
+        .needs = job->needs,
+        .bytes = job->bytes,
+        .is_counted = IBSHIFT_NO_ARRAY != job->recv.counts || IBSHIFT_NO_ARRAY != job->send.counts,
+        .commutes = NULL != job->op && ompi_op_is_commute(job->op),
+        .is_blocking = IBSHIFT_BLOCKING == form,
+        .is_again = IBSHIFT_PERSISTENT == form,
+    };
+}
+
+#define INTEGERS MPI_INT
+
+static int errno_of(int code)
+{
+    return OMPI_SUCCESS == code ? 0 : -EIO;
+}
+
+static int least(void *context, int mine, int *least_one)
+{
+    struct ompi_communicator_t *comm = context;
+
+    return errno_of(comm->c_coll->coll_reduce(&mine, least_one, 1, INTEGERS, MPI_MIN, 0, comm,
+                                              comm->c_coll->coll_reduce_module));
+}
+
+static int tell(void *context, int *words, int count)
+{
+    struct ompi_communicator_t *comm = context;
+
+    return errno_of(
+        comm->c_coll->coll_bcast(words, count, INTEGERS, 0, comm, comm->c_coll->coll_bcast_module));
+}
+
+static int deal(void *context, const int *rows, int *row, int count)
+{
+    struct ompi_communicator_t *comm = context;
+
+    return errno_of(comm->c_coll->coll_scatter((void *)(uintptr_t)rows, count, INTEGERS, row, count,
+                                               INTEGERS, 0, comm,
+                                               comm->c_coll->coll_scatter_module));
+}
+
+struct ibshift_together ibshift_job_together(struct ompi_communicator_t *comm)
+{
+    return (struct ibshift_together){.comm = comm, .least = least, .tell = tell, .deal = deal};
 }
 
 /* Open MPI's own operators have functions for each of its own types. */
@@ -319,109 +371,19 @@ uint32_t ibshift_job_badge(const struct ibshift_job *job, const struct ibshift_a
     return ibshift_badge(variant, number_of_operator(job), alg, plan, job->root);
 }
 
-enum { NAME = 40, PEER_TEXT = 768 };
-
-static uint32_t name_of(const struct ibshift_op *op, uint32_t rank)
-{
-    return NULL == op->params.names ? rank : op->params.names[rank];
-}
-
-/* Of the communicator; this one, for one that is none of its. */
-static uint32_t rank_of_peer(const mca_coll_ibshift_module_t *module, uint32_t peer)
-{
-    uint32_t rank = 0;
-
-    while (rank < module->size && module->peers[rank] != peer) {
-        rank++;
-    }
-    return rank < module->size ? rank : module->rank;
-}
-
-static int code_of(int status)
+/* How a failed collective ends for MPI. */
+int ibshift_code(int status)
 {
     switch (status) {
+    case 0:
+        return OMPI_SUCCESS;
     case -ENOMEM:
         return OMPI_ERR_OUT_OF_RESOURCE;
+    case -ENOTSUP:
+        return OMPI_ERR_NOT_SUPPORTED;
     case -EMSGSIZE:
         return MPI_ERR_TRUNCATE;
     default:
         return ibshift_compat_peer_failed();
     }
-}
-
-/* Each communicator has it once: after that it has failed. */
-static void report_unlike(const struct ompi_communicator_t *comm, const struct ibshift_op *op,
-                          const struct ibshift_unlike *unlike, uint32_t rank, const char *text)
-{
-    char key[IBSHIFT_CALL_NUMBER], here[NAME], there[NAME];
-
-    ibshift_call_number(op->params.comm, unlike->seq, key, sizeof(key));
-    ibshift_help("collective-unlike", comm->c_name, key,
-                 ibshift_badge_name(unlike->ours, here, sizeof(here)), name_of(op, op->params.rank),
-                 ompi_process_info.nodename,
-                 ibshift_badge_name(unlike->theirs, there, sizeof(there)),
-                 ibshift_badge_is_like(unlike->ours, unlike->theirs)
-                     ? " with another root, operator, type or count"
-                     : "",
-                 rank, text);
-}
-
-static void bytes_text(uint32_t word, char text[NAME])
-{
-    snprintf(text, NAME, "%s%u", UINT32_MAX == word ? "at least " : "", word);
-}
-
-int ibshift_report_counts(const mca_coll_ibshift_module_t *module,
-                          const struct ompi_communicator_t *comm, uint32_t seq,
-                          const struct ibshift_mixed_unlike *unlike, const char *name)
-{
-    char key[IBSHIFT_CALL_NUMBER], sent[NAME], awaited[NAME];
-
-    ibshift_call_number(module->wire_id, seq, key, sizeof(key));
-    bytes_text(unlike->sent, sent);
-    bytes_text(unlike->awaited, awaited);
-    ibshift_help("counts-unlike", name, comm->c_name, key, unlike->from, sent, unlike->to, awaited,
-                 module->rank, ompi_process_info.nodename);
-    return code_of(-EMSGSIZE);
-}
-
-int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                   const struct ibshift_op *op, const char *name)
-{
-    struct ibshift_unlike *unlike = &module->ledger.unlike;
-    uint32_t peer = op->failed_peer, rank = rank_of_peer(module, peer);
-    char text[PEER_TEXT] = "(this rank itself)", key[IBSHIFT_CALL_NUMBER];
-    int lost = ibshift_comm_lost(comm);
-
-    if (OMPI_SUCCESS != lost) {
-        return lost; /* the program hears of it */
-    }
-
-    if (rank != module->rank) {
-        ibshift_net_describe(ibshift_endpoint.net, peer, text, sizeof(text));
-    }
-    if (-EBADMSG == op->status && unlike->ours != unlike->theirs) {
-        report_unlike(comm, op, unlike, rank, text);
-        unlike->theirs = unlike->ours;
-        return code_of(op->status);
-    }
-    /* Two calls that do not match are said once: what else fails by them has no other cause. */
-    if ((-EBADMSG == op->status && 0 != unlike->ours) || !ibshift_is_news(peer, op->status)) {
-        return code_of(op->status);
-    }
-    if (-EMSGSIZE == op->status) {
-        ibshift_call_number(op->params.comm, op->seq, key, sizeof(key));
-        ibshift_help("collective-mismatch", name, comm->c_name, key, ompi_process_info.nodename,
-                     name_of(op, op->params.rank), rank, text);
-    } else if (-ECONNABORTED == op->status) {
-        if (ibshift_compat_is_tolerant()) {
-            return code_of(op->status); /* the program deals with it; who noticed has said so */
-        }
-        ibshift_help("collective-given-up", name, comm->c_name, ompi_process_info.nodename,
-                     name_of(op, op->params.rank), rank, ibshift_cause_text(op->status), text);
-    } else {
-        ibshift_help("collective-failed", name, comm->c_name, ompi_process_info.nodename,
-                     name_of(op, op->params.rank), rank, ibshift_cause_text(op->status), text);
-    }
-    return code_of(op->status);
 }

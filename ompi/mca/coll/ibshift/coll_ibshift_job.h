@@ -59,47 +59,21 @@ struct ibshift_job {
     struct ibshift_side send, recv;
 };
 
-/* A v-variant of which no rank knows all sizes. */
-static inline bool ibshift_job_is_any_size(const struct ibshift_job *job)
-{
-    return 0 != job->needs && 0 == (job->needs & IBSHIFT_ALG_SIZES_ALL);
-}
-
-/* The long blocks of one whose short blocks go by node. */
-static inline bool ibshift_job_is_long_part(const struct ibshift_job *job)
-{
-    return ibshift_job_is_any_size(job) && 0 == (job->needs & IBSHIFT_ALG_SIZES_NODE);
-}
-
-/* ... and leaders hear those of their node first, for that row, which carries short blocks (exec/mixed.h). */
+/* A v-variant of which no rank knows all sizes, and leaders hear those of their node first, for that row, which carries short blocks (exec/mixed.h). */
 static inline bool ibshift_job_tells_counts(const struct ibshift_job *job,
                                             const struct ibshift_alg *alg)
 {
-    return ibshift_job_is_any_size(job) && 0 == (alg->flags & IBSHIFT_ALG_SIZES);
+    return ibshift_needs_any_size(job->needs) && 0 == (alg->flags & IBSHIFT_ALG_SIZES);
 }
 
-/* Where grants stand in blocking calls, but not in this one (number_standing() in
- * coll_ibshift_call.c). */
-static inline bool ibshift_job_grants_anew(const struct ibshift_job *job, bool is_blocking)
-{
-    return job->bytes <= IBSHIFT_STANDING_MOST &&
-           ((IBSHIFT_ALLREDUCE == job->collective && !is_blocking) ||
-            (IBSHIFT_REDUCE_SCATTER == job->collective &&
-             (!is_blocking || IBSHIFT_NO_ARRAY != job->recv.counts ||
-              IBSHIFT_NO_ARRAY != job->send.counts)));
-}
+/* What a plan is chosen by. */
+struct ibshift_wanted ibshift_job_wanted(const struct ibshift_job *job, enum ibshift_form form);
 
-/* Jobs of one kind and size have one plan. */
-static inline int ibshift_job_kind(const struct ibshift_job *job, bool is_commutative,
-                                   bool is_blocking)
-{
-    int sizes = 0 == job->needs                 ? 0
-                : !ibshift_job_is_any_size(job) ? 2
-                : ibshift_job_is_long_part(job) ? 1
-                                                : 3;
+/* How the ranks of a communicator tell each other what is found for all of them. */
+struct ibshift_together ibshift_job_together(struct ompi_communicator_t *comm);
 
-    return sizes * 4 + 2 * ibshift_job_grants_anew(job, is_blocking) + is_commutative;
-}
+/* Of 0 or a status of the library. */
+int ibshift_code(int status);
 
 /* Derives the job from the arguments. OMPI_SUCCESS, or OMPI_ERR_NOT_SUPPORTED on all ranks
  * alike. */

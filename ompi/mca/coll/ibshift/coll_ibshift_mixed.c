@@ -34,11 +34,11 @@ static uint32_t number_of_stage(const struct ibshift_call_mixed *own)
 /* What fails between ops on one rank must end the collective on all. */
 static void fail(ibshift_call_t *call, int status)
 {
-    uint32_t self = call->module->peers[call->module->rank];
+    uint32_t self = call->module->group.peers[call->module->group.rank];
 
     call->op.status = status;
     call->op.failed_peer = self;
-    ibshift_engine_give_up(ibshift_endpoint.engine, call->module->wire_id, self, status);
+    ibshift_engine_give_up(ibshift_endpoint.engine, call->module->group.id, self, status);
 }
 
 static void go_on(ibshift_call_t *call)
@@ -83,11 +83,20 @@ void ibshift_mixed_start(ibshift_call_t *call, uint32_t seq, void (*ended)(struc
 
 int ibshift_call_report(const ibshift_call_t *call)
 {
-    const struct ompi_communicator_t *comm = call->request.super.req_mpi_object.comm;
+    int lost = ibshift_comm_lost(call->request.super.req_mpi_object.comm);
     const struct ibshift_mixed_unlike *unlike =
         call->tells_counts ? &call->mixed->mixed.unlike : NULL;
 
-    return NULL != unlike && unlike->sent != unlike->awaited
-               ? ibshift_report_counts(call->module, comm, call->op.seq, unlike, call->name)
-               : ibshift_report(call->module, comm, &call->op, call->name);
+    if (NULL != unlike && unlike->sent != unlike->awaited) {
+        ibshift_report_counts(&call->module->group, call->op.seq, unlike, call->name);
+        return ibshift_code(-EMSGSIZE);
+    }
+    if (OMPI_SUCCESS != lost) {
+        return lost; /* the program hears of it */
+    }
+    /* A program that tolerates deaths deals with what others tell; who noticed has said so. */
+    if (-ECONNABORTED != call->op.status || !ibshift_compat_is_tolerant()) {
+        ibshift_report(&call->module->group, ibshift_endpoint.net, &call->op, call->name);
+    }
+    return ibshift_code(call->op.status);
 }

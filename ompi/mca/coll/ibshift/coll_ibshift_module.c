@@ -4,8 +4,6 @@
 #include "ompi_config.h"
 
 #include "coll_ibshift.h"
-#include "coll_ibshift_alltoall_order.h"
-#include "coll_ibshift_choose.h"
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_tapes.h"
 
@@ -50,18 +48,19 @@ static void give_back_fallbacks(mca_coll_ibshift_module_t *module)
 static bool can_be_native(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
 {
     if (!OMPI_COMM_IS_INTRA(comm) || ompi_comm_size(comm) < 2 ||
-        !ibshift_comm_wire_id(comm, &module->wire_id)) {
+        !ibshift_comm_wire_id(comm, &module->group.id)) {
         return false;
     }
-    module->peers = ibshift_cards_peers(comm);
-    return NULL != module->peers;
+    module->group.peers = ibshift_cards_peers(comm);
+    return NULL != module->group.peers;
 }
 
 static void make_native(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
 {
-    module->rank = (uint32_t)ompi_comm_rank(comm);
-    module->size = (uint32_t)ompi_comm_size(comm);
-    ibshift_engine_enter(ibshift_endpoint.engine, module->wire_id);
+    module->group.name = comm->c_name;
+    module->group.rank = (uint32_t)ompi_comm_rank(comm);
+    module->group.size = (uint32_t)ompi_comm_size(comm);
+    ibshift_engine_enter(ibshift_endpoint.engine, module->group.id);
     ibshift_requests_enter(module);
     IBSHIFT_NATIVE(INSTALL)
 }
@@ -114,7 +113,7 @@ static int module_enable(mca_coll_base_module_t *base, struct ompi_communicator_
 void ibshift_end(void)
 {
     ibshift_requests_close();
-    ibshift_transport_close();
+    ibshift_endpoint_close();
     ibshift_standing_end();
     ibshift_trace_close();
 }
@@ -127,7 +126,7 @@ static void module_construct(mca_coll_ibshift_module_t *module)
     atomic_fetch_add_explicit(&modules, 1, memory_order_relaxed);
     /* All that is ours: OMPI_SUCCESS and what has been found of nothing are 0, too. */
     memset((char *)module + sizeof(module->super), 0, sizeof(*module) - sizeof(module->super));
-    ibshift_ledger_init(&module->ledger);
+    ibshift_ledger_init(&module->group.ledger);
     module->padded.left = module->padded.apart = 2;
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;
@@ -140,15 +139,14 @@ static void module_destruct(mca_coll_ibshift_module_t *module)
     bool has_failed = false;
 
     give_back_fallbacks(module);
-    ibshift_choices_free(module);
+    ibshift_group_free(&module->group);
     ibshift_tapes_free(module);
-    ibshift_comm_order_free(&module->order);
-    if (NULL != module->peers && NULL != ibshift_endpoint.engine) {
-        has_failed = ibshift_engine_forget(ibshift_endpoint.engine, module->wire_id);
+    if (NULL != module->group.peers && NULL != ibshift_endpoint.engine) {
+        has_failed = ibshift_engine_forget(ibshift_endpoint.engine, module->group.id);
     }
     ibshift_standing_free(module->standing, has_failed);
     module->standing = NULL;
-    free(module->peers);
+    free(module->group.peers);
     free(module->padded.slots);
     if (1 == atomic_fetch_sub_explicit(&modules, 1, memory_order_relaxed) &&
         ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_STARTED) {

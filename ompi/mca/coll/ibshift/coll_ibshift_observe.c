@@ -212,8 +212,8 @@ static int read_choice(const mca_base_pvar_t *pvar, void *value, void *object)
     const struct ibshift_kept_choice *kept =
         NULL == module
             ? NULL
-            : (const void *)atomic_load_explicit(&module->choices.last[context / CHOICE_VARIABLES],
-                                                 memory_order_relaxed);
+            : (const void *)atomic_load_explicit(
+                  &module->group.choices.last[context / CHOICE_VARIABLES], memory_order_relaxed);
 
     kept = NULL == kept ? &none : kept;
     switch (context % CHOICE_VARIABLES) {

@@ -13,7 +13,6 @@
 
 #include "coll_ibshift.h"
 #include "coll_ibshift_call.h"
-#include "coll_ibshift_choose.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,14 +143,15 @@ static int send_long(mca_coll_ibshift_module_t *module, struct ompi_communicator
                      const struct ibshift_called *called, const struct ibshift_job *job)
 {
     const struct ibshift_padded *padded = &module->padded;
-    char *memory = padded->slots + 2 * module->size * slot_bytes(padded);
+    char *memory = padded->slots + 2 * module->group.size * slot_bytes(padded);
     struct ibshift_called rest = *called;
 
     memory += -(uintptr_t)memory % sizeof(size_t);
     rest.raw.form |= IBSHIFT_RAW_LONG;
     rest.raw.rcounts = long_counts(padded, &job->recv, memory);
     if (!job->in_place) {
-        rest.raw.scounts = long_counts(padded, &job->send, memory + module->size * sizeof(size_t));
+        rest.raw.scounts =
+            long_counts(padded, &job->send, memory + module->group.size * sizeof(size_t));
     }
     return ibshift_call(module, comm, &rest, NULL, NULL);
 }
@@ -164,7 +164,7 @@ static int send_slots(mca_coll_ibshift_module_t *module, struct ompi_communicato
     struct ibshift_called slots = *called;
 
     slots.raw = (struct ibshift_raw){.sbuf = padded->slots,
-                                     .rbuf = padded->slots + module->size * bytes,
+                                     .rbuf = padded->slots + module->group.size * bytes,
                                      .stype = &ompi_mpi_byte.dt,
                                      .rtype = &ompi_mpi_byte.dt,
                                      .scount = (ibshift_count_t)bytes,
@@ -184,7 +184,7 @@ static int run_padded(mca_coll_ibshift_module_t *module, struct ompi_communicato
                       const struct ibshift_called *called)
 {
     const struct ibshift_padded *padded = &module->padded;
-    struct ibshift_mixed_unlike unlike = {.to = module->rank};
+    struct ibshift_mixed_unlike unlike = {.to = module->group.rank};
     struct ibshift_job job;
     bool has_long;
     int rc = ibshift_job_describe(module, called, &job);
@@ -203,8 +203,8 @@ static int run_padded(mca_coll_ibshift_module_t *module, struct ompi_communicato
         return rc;
     }
     if (!empty_slots(padded, &job.recv, &unlike, &has_long)) {
-        return ibshift_call_fail(module, ibshift_report_counts(module, comm, number_of_last(module),
-                                                               &unlike, called->name));
+        ibshift_report_counts(&module->group, number_of_last(module), &unlike, called->name);
+        return ibshift_call_fail(module, ibshift_code(-EMSGSIZE));
     }
     if (has_long) {
         return send_long(module, comm, called, &job);
@@ -220,7 +220,8 @@ static void explain(const mca_coll_ibshift_module_t *module, const struct ompi_c
     fprintf(stderr,
             "ibshift: %s, %u ranks: blocking alltoallv and alltoallw: longest block %llu B; up to "
             "%zu B go padded, as an alltoall\n",
-            comm->c_name, module->size, (unsigned long long)padded->counts.longest, padded->most);
+            comm->c_name, module->group.size, (unsigned long long)padded->counts.longest,
+            padded->most);
 }
 
 /* The same on all ranks: the counts that they agree on. */
@@ -235,17 +236,19 @@ static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communica
         return OMPI_SUCCESS;
     }
     module->latest[IBSHIFT_BLOCKING][IBSHIFT_ALLTOALL] = NULL;
-    if (ibshift_params.explain && 0 == module->rank) {
+    if (ibshift_params.explain && 0 == module->group.rank) {
         explain(module, comm);
     }
-    return make_slots(padded, module->size);
+    return make_slots(padded, module->group.size);
 }
 
 static int ask(mca_coll_ibshift_module_t *module, const struct ibshift_plan *plan,
                bool *lacks_memory, struct ibshift_question *question)
 {
-    const struct ibshift_job plain = {.collective = IBSHIFT_ALLTOALL, .bytes = 1};
-    int rc = ibshift_choose_question(module, &plain, plan, true, lacks_memory, question);
+    const struct ibshift_wanted plain = {
+        .collective = IBSHIFT_ALLTOALL, .bytes = 1, .is_blocking = true};
+    int rc =
+        ibshift_code(ibshift_choose_question(&module->group, &plain, plan, lacks_memory, question));
 
     question->is_brief = true;
     return rc;
@@ -255,10 +258,10 @@ static int ask(mca_coll_ibshift_module_t *module, const struct ibshift_plan *pla
 static int compare_counts(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                           const struct ibshift_called *called)
 {
-    struct ibshift_plan plan = {.ranks = module->size,
-                                .order = module->order.order,
-                                .stages = module->order.stages,
-                                .nodes = &module->choices.nodes};
+    struct ibshift_plan plan = {.ranks = module->group.size,
+                                .order = module->group.order.order,
+                                .stages = module->group.order.stages,
+                                .nodes = &module->group.choices.nodes};
     struct ibshift_padded_counts counts = {.longest = 0};
     struct ibshift_question question;
     struct ibshift_job job;
@@ -269,7 +272,7 @@ static int compare_counts(mca_coll_ibshift_module_t *module, struct ompi_communi
         OMPI_SUCCESS != ibshift_job_describe(module, called, &job)) {
         return lacks_memory ? OMPI_ERR_OUT_OF_RESOURCE : rc;
     }
-    for (uint32_t i = 0; i < module->size; i++) {
+    for (uint32_t i = 0; i < module->group.size; i++) {
         ibshift_padded_add(&counts, ibshift_side_block_bytes(&job.send, i));
     }
     rc = comm->c_coll->coll_allreduce(MPI_IN_PLACE, &counts, sizeof(counts) / sizeof(uint64_t),

@@ -5,7 +5,6 @@
 
 #include "coll_ibshift.h"
 #include "coll_ibshift_call.h"
-#include "coll_ibshift_choose.h"
 #include "coll_ibshift_tapes.h"
 
 #include "opal/runtime/opal_progress.h"
@@ -53,7 +52,7 @@ static int give_up(mca_coll_ibshift_module_t *module, int code)
 void ibshift_requests_enter(mca_coll_ibshift_module_t *module)
 {
     if (atomic_load_explicit(&any_unseen, memory_order_relaxed) && OMPI_SUCCESS != unseen.code) {
-        ibshift_engine_give_up(ibshift_endpoint.engine, module->wire_id, unseen.peer,
+        ibshift_engine_give_up(ibshift_endpoint.engine, module->group.id, unseen.peer,
                                unseen.status);
         (void)give_up(module, unseen.code);
         see();
@@ -91,18 +90,6 @@ static int request_free(ompi_request_t **request)
     return OMPI_SUCCESS;
 }
 
-/* Says, once, that this rank's clock had to be given up. */
-static void look_at_clock(const struct ompi_communicator_t *comm,
-                          const struct ibshift_op_params *params)
-{
-    static bool has_said; /* a race says it twice */
-
-    if (NULL != params->pace && params->pace->memory->jumps > 0 && !has_said) {
-        has_said = true;
-        ibshift_help("clock-jumped", comm->c_name, params->rank, ompi_process_info.nodename);
-    }
-}
-
 /* After the end; the OMPI code of the collective. */
 static int finish(ibshift_call_t *call)
 {
@@ -113,7 +100,7 @@ static int finish(ibshift_call_t *call)
         return code;
     }
     ibshift_side_move(&call->recv, false);
-    look_at_clock(call->request.super.req_mpi_object.comm, &call->op.params);
+    ibshift_report_clock(&call->module->group, &call->op.params);
     return OMPI_SUCCESS;
 }
 
@@ -163,7 +150,7 @@ static uint64_t next_comm_seq(mca_coll_ibshift_module_t *module, uint32_t word)
     const uint64_t one = ibshift_net_comm_seq(0, 2); /* wraps as the number's 31 bits do */
     uint64_t number = atomic_fetch_add_explicit(&module->seq, one, memory_order_relaxed) / 2;
 
-    ibshift_ledger_write(&module->ledger, number | word);
+    ibshift_ledger_write(&module->group.ledger, number | word);
     return number | word;
 }
 
@@ -212,7 +199,7 @@ static void wait_for(ibshift_call_t *call)
 
 void ibshift_call_skip(mca_coll_ibshift_module_t *module)
 {
-    (void)next_comm_seq(module, module->wire_id);
+    (void)next_comm_seq(module, module->group.id);
 }
 
 int ibshift_call_fail(mca_coll_ibshift_module_t *module, int rc)
@@ -221,7 +208,8 @@ int ibshift_call_fail(mca_coll_ibshift_module_t *module, int rc)
         return rc;
     }
     see();
-    ibshift_engine_give_up(ibshift_endpoint.engine, module->wire_id, module->peers[module->rank],
+    ibshift_engine_give_up(ibshift_endpoint.engine, module->group.id,
+                           module->group.peers[module->group.rank],
                            OMPI_ERR_OUT_OF_RESOURCE == rc ? -ENOMEM : -EIO);
     return give_up(module, rc);
 }
@@ -346,7 +334,7 @@ static int run_once(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     int rc;
 
     if (NULL == run) {
-        rc = ibshift_tape_find(module, form, comm, job, raw, &kept);
+        rc = ibshift_tape_find(module, form, job, raw, &kept);
         if (OMPI_SUCCESS != rc) {
             return ibshift_call_fail(module, rc);
         }
@@ -381,7 +369,7 @@ static int make_persistent(mca_coll_ibshift_module_t *module, struct ompi_commun
     atomic_store_explicit(&module->persistent, id + 1, memory_order_relaxed);
     call->first_seq = IBSHIFT_PERSISTENT_SEQ | id << IBSHIFT_RUN_BITS;
     ibshift_ledger_write_persistent(
-        &module->ledger, ibshift_net_comm_seq(ibshift_op_word(&call->op), call->first_seq));
+        &module->group.ledger, ibshift_net_comm_seq(ibshift_op_word(&call->op), call->first_seq));
     call->runs = 0;
     call->has_tried_tape = false;
     become_request(call);

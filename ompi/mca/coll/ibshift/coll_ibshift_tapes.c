@@ -5,7 +5,6 @@
 
 #include "coll_ibshift.h"
 #include "coll_ibshift_tapes.h"
-#include "coll_ibshift_alltoall_order.h"
 #include "coll_ibshift_call.h"
 
 #include "ompi/op/op.h"
@@ -130,7 +129,7 @@ static bool has_order(const mca_coll_ibshift_module_t *module, const struct ibsh
 {
     return 0 == ibshift_fabric_file.identity ||
            ((IBSHIFT_ALLTOALL != job->collective || ibshift_fabric_is_adaptive()) &&
-            IBSHIFT_ORDER_UNKNOWN != module->order.state);
+            IBSHIFT_ORDER_UNKNOWN != module->group.order.state);
 }
 
 static bool has_few_counts(const struct ibshift_side *side)
@@ -262,7 +261,7 @@ static bool fill(const mca_coll_ibshift_module_t *module, const struct ibshift_j
                  const struct ibshift_raw *raw, const struct ibshift_op_params *params,
                  struct ibshift_kept_tape *kept)
 {
-    if (!copy_arrays(kept, raw, module->size) || !copy_types(kept, raw, module->size)) {
+    if (!copy_arrays(kept, raw, module->group.size) || !copy_types(kept, raw, module->group.size)) {
         return false;
     }
     kept->calls = 1;
@@ -283,7 +282,7 @@ static bool fill(const mca_coll_ibshift_module_t *module, const struct ibshift_j
     kept->again.algorithm = ibshift_params.algorithm[job->collective];
     kept->again.radix = ibshift_params.radix[job->collective];
     kept->again.segment = ibshift_params.segment[job->collective];
-    kept->again.order = module->order.state;
+    kept->again.order = module->group.order.state;
     return true;
 }
 
@@ -314,9 +313,10 @@ static struct ibshift_kept_tape *find(mca_coll_ibshift_module_t *module, enum ib
 }
 
 int ibshift_tape_find(mca_coll_ibshift_module_t *module, enum ibshift_form form,
-                      const struct ompi_communicator_t *comm, const struct ibshift_job *job,
-                      const struct ibshift_raw *raw, struct ibshift_kept_tape **kept)
+                      const struct ibshift_job *job, const struct ibshift_raw *raw,
+                      struct ibshift_kept_tape **kept)
 {
+    const struct ibshift_wanted wanted = ibshift_job_wanted(job, form);
     struct ibshift_op_params params;
     int rc;
 
@@ -326,7 +326,7 @@ int ibshift_tape_find(mca_coll_ibshift_module_t *module, enum ibshift_form form,
         OMPI_SUCCESS != atomic_load_explicit(&module->failed, memory_order_relaxed)) {
         return OMPI_SUCCESS;
     }
-    rc = ibshift_call_choose(module, comm, job, IBSHIFT_BLOCKING == form, &params);
+    rc = ibshift_code(ibshift_group_choose(&module->group, &wanted, job->root, &params));
     if (OMPI_SUCCESS == rc && NULL == params.pace && !ibshift_job_tells_counts(job, params.alg)) {
         *kept = find(module, form, job, raw, &params);
     }
@@ -349,10 +349,10 @@ static void prepare(const mca_coll_ibshift_module_t *module, const struct ibshif
     again->send = (intptr_t)base_of(&job->send) - (intptr_t)from;
     again->recv = (intptr_t)base_of(&job->recv) - (intptr_t)raw->rbuf;
     again->choice =
-        atomic_load_explicit(&module->choices.last[job->collective], memory_order_relaxed);
+        atomic_load_explicit(&module->group.choices.last[job->collective], memory_order_relaxed);
     again->run = (struct ibshift_tape_run){
         .tape = kept->tape,
-        .comm = module->wire_id | ibshift_job_badge(job, params->alg, &params->plan)};
+        .comm = module->group.id | ibshift_job_badge(job, params->alg, &params->plan)};
     again->run.base[IBSHIFT_TMP] = kept->tmp;
     if (NULL != job->op) {
         kept->reducer = ibshift_job_operator(job);

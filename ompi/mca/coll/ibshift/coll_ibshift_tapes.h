@@ -53,7 +53,7 @@ ibshift_again_is_like(const struct ibshift_again *again, const mca_coll_ibshift_
            again->algorithm == ibshift_params.algorithm[collective] &&
            again->radix == ibshift_params.radix[collective] &&
            again->segment == ibshift_params.segment[collective] &&
-           again->order == module->order.state;
+           again->order == module->group.order.state;
 }
 
 /* Its run, for a call that is like it; seq is missing. */
@@ -63,7 +63,8 @@ ibshift_again_run(struct ibshift_again *again, mca_coll_ibshift_module_t *module
 {
     const void *from = 0 != (raw->form & IBSHIFT_RAW_IN_PLACE) ? raw->rbuf : raw->sbuf;
 
-    atomic_store_explicit(&module->choices.last[collective], again->choice, memory_order_relaxed);
+    atomic_store_explicit(&module->group.choices.last[collective], again->choice,
+                          memory_order_relaxed);
     again->run.base[IBSHIFT_SEND] = (char *)((uintptr_t)from + (uintptr_t)again->send);
     again->run.base[IBSHIFT_RECV] = (char *)((uintptr_t)raw->rbuf + (uintptr_t)again->recv);
     again->run.next = 0;
@@ -168,8 +169,8 @@ void ibshift_tape_adopt(const struct ibshift_tape_run *run, ibshift_call_t *call
  * to choose a plan, and the collective must end on all ranks.
  */
 int ibshift_tape_find(mca_coll_ibshift_module_t *module, enum ibshift_form form,
-                      const struct ompi_communicator_t *comm, const struct ibshift_job *job,
-                      const struct ibshift_raw *raw, struct ibshift_kept_tape **kept);
+                      const struct ibshift_job *job, const struct ibshift_raw *raw,
+                      struct ibshift_kept_tape **kept);
 
 /* The call has run as an op: when it was not the first, it gets a tape. kept may be NULL. */
 void ibshift_tape_keep(mca_coll_ibshift_module_t *module, enum ibshift_form form,

@@ -1,17 +1,17 @@
 /*
  * libibshift: what Open MPI's component and the program `ibshift` are shells around. It includes no
- * header of Open MPI. Seven parts:
+ * header of Open MPI. Six parts:
  *
  *     plan     what each rank does in a collective, step by step
  *     choose   which plan a call gets, by its price
  *     net      messages between processes: over libibverbs, through shared memory, or over both
  *     exec     runs a plan over a net, or the tape of one
  *     fabric   hosts, routes, and the order in which all-to-alls go along them
- *     job      what the user has set, and what the processes tell each other before they communicate
- *     device   memory of devices that compute
+ *     group    ranks that do collectives together; before it job/, what the user has set and what the
+ *              processes tell each other, and device/, memory of devices that compute
  */
-#ifndef IBSHIFT_H
-#define IBSHIFT_H
+#ifndef IBSHIFT_LIBRARY_H
+#define IBSHIFT_LIBRARY_H
 
 #include "plan/alg.h"
 #include "plan/nodes.h"
@@ -45,6 +45,13 @@
 
 #include "fabric/table/found.h"
 #include "job/fabric_file.h"
+
+#include "group/choose.h"
+#include "group/decide.h"
+#include "group/endpoint.h"
+#include "group/group.h"
+#include "group/order.h"
+#include "group/report.h"
 
 #include "job/cards.h"
 #include "job/say.h"

@@ -1,0 +1,100 @@
+#include "group/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "exec/badge.h"
+#include "job/say.h"
+
+enum { NAME = 40, PEER_TEXT = 768 };
+
+static uint32_t name_of(const struct ibshift_op *op, uint32_t rank)
+{
+    return op->params.names == NULL ? rank : op->params.names[rank];
+}
+
+/* Of the communicator; this one, for one that is none of its. */
+static uint32_t rank_of_peer(const struct ibshift_group *group, uint32_t peer)
+{
+    uint32_t rank = 0;
+
+    while (rank < group->size && group->peers[rank] != peer) {
+        rank++;
+    }
+    return rank < group->size ? rank : group->rank;
+}
+
+/* Each communicator has it once: after that it has failed. */
+static void report_unlike(const struct ibshift_group *group, const struct ibshift_op *op,
+                          const struct ibshift_unlike *unlike, uint32_t rank, const char *text)
+{
+    char key[IBSHIFT_CALL_NUMBER], here[NAME], there[NAME];
+
+    ibshift_call_number(op->params.comm, unlike->seq, key, sizeof(key));
+    ibshift_help("collective-unlike", group->name, key,
+                 ibshift_badge_name(unlike->ours, here, sizeof(here)), name_of(op, op->params.rank),
+                 ibshift_teller_host(), ibshift_badge_name(unlike->theirs, there, sizeof(there)),
+                 ibshift_badge_is_like(unlike->ours, unlike->theirs)
+                     ? " with another root, operator, type or count"
+                     : "",
+                 rank, text);
+}
+
+static void bytes_text(uint32_t word, char text[NAME])
+{
+    snprintf(text, NAME, "%s%u", word == UINT32_MAX ? "at least " : "", word);
+}
+
+void ibshift_report_counts(const struct ibshift_group *group, uint32_t seq,
+                           const struct ibshift_mixed_unlike *unlike, const char *name)
+{
+    char key[IBSHIFT_CALL_NUMBER], sent[NAME], awaited[NAME];
+
+    ibshift_call_number(group->id, seq, key, sizeof(key));
+    bytes_text(unlike->sent, sent);
+    bytes_text(unlike->awaited, awaited);
+    ibshift_help("counts-unlike", name, group->name, key, unlike->from, sent, unlike->to, awaited,
+                 group->rank, ibshift_teller_host());
+}
+
+void ibshift_report(struct ibshift_group *group, struct ibshift_net *net,
+                    const struct ibshift_op *op, const char *name)
+{
+    struct ibshift_unlike *unlike = &group->ledger.unlike;
+    uint32_t peer = op->failed_peer, rank = rank_of_peer(group, peer);
+    char text[PEER_TEXT] = "(this rank itself)", key[IBSHIFT_CALL_NUMBER];
+
+    if (rank != group->rank) {
+        ibshift_net_describe(net, peer, text, sizeof(text));
+    }
+    if (op->status == -EBADMSG && unlike->ours != unlike->theirs) {
+        report_unlike(group, op, unlike, rank, text);
+        unlike->theirs = unlike->ours;
+        return;
+    }
+    /* Two calls that do not match are said once: what else fails by them has no other cause. */
+    if ((op->status == -EBADMSG && unlike->ours != 0) || !ibshift_is_news(peer, op->status)) {
+        return;
+    }
+    if (op->status == -EMSGSIZE) {
+        ibshift_call_number(op->params.comm, op->seq, key, sizeof(key));
+        ibshift_help("collective-mismatch", name, group->name, key, ibshift_teller_host(),
+                     name_of(op, op->params.rank), rank, text);
+    } else if (op->status == -ECONNABORTED) {
+        ibshift_help("collective-given-up", name, group->name, ibshift_teller_host(),
+                     name_of(op, op->params.rank), rank, ibshift_cause_text(op->status), text);
+    } else {
+        ibshift_help("collective-failed", name, group->name, ibshift_teller_host(),
+                     name_of(op, op->params.rank), rank, ibshift_cause_text(op->status), text);
+    }
+}
+
+void ibshift_report_clock(const struct ibshift_group *group, const struct ibshift_op_params *params)
+{
+    static bool has_said; /* a race says it twice */
+
+    if (params->pace != NULL && params->pace->memory->jumps > 0 && !has_said) {
+        has_said = true;
+        ibshift_help("clock-jumped", group->name, params->rank, ibshift_teller_host());
+    }
+}
