@@ -201,10 +201,7 @@ static bool complain(uint32_t peer, char *text, size_t size)
         return false;
     }
     snprintf(text, size, "its address cannot be read");
-    if (!head.has_endpoint) {
-        is_to_be_said = head.is_to_be_said;
-        snprintf(text, size, "%.*s", (int)head.length, rest);
-    } else if (head.values.params != cards.values.params) {
+    if (head.values.params != cards.values.params) {
         if (!cards.exchange.differ(rest + head.length, cards.text, text, size)) {
             snprintf(text, size,
                      "it has other algorithms to choose from: another build of ibshift");
@@ -212,6 +209,9 @@ static bool complain(uint32_t peer, char *text, size_t size)
     } else if (head.values.model != cards.values.model) {
         snprintf(text, size,
                  "its file coll_ibshift_model or coll_ibshift_rules says something else");
+    } else if (!head.has_endpoint) {
+        is_to_be_said = head.is_to_be_said;
+        snprintf(text, size, "%.*s", (int)head.length, rest);
     }
     free(received);
     return is_to_be_said;
@@ -450,8 +450,11 @@ void ibshift_cards_why_not(uint32_t count, char *text, size_t size)
     if (count < 2) {
         snprintf(text, size, "the job has one process only");
     } else if (!ibshift_cards_keys_apart(count, text, size)) {
-        while (peer + 1 < count && know(peer).state == PRESENT && know(peer).place.has_adapter) {
+        while (peer < count && know(peer).state == PRESENT) {
             peer++;
+        }
+        for (uint32_t i = 0; peer == count && i < count; i++) { /* all are here, but apart */
+            peer = know(i).place.has_adapter ? peer : i;
         }
         (void)complain(peer, why, sizeof(why));
         snprintf(text, size, "rank %u: %s", peer, why);

@@ -1,5 +1,6 @@
 #include "job/params.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +106,8 @@ static bool read_number(const char *text, long long *number)
     return true;
 }
 
-static bool is_choice(const struct ibshift_param *p, const char *text)
+/* Its place; -1: it is none. */
+static int find_choice(const struct ibshift_param *p, const char *text)
 {
     char *end;
     long number = strtol(text, &end, 0);
@@ -113,10 +115,10 @@ static bool is_choice(const struct ibshift_param *p, const char *text)
 
     for (int i = 0; p->choices[i] != NULL; i++) {
         if (is_place ? number == i : strcmp(text, p->choices[i]) == 0) {
-            return true;
+            return i;
         }
     }
-    return false;
+    return -1;
 }
 
 bool ibshift_param_takes(const struct ibshift_param *p, const char *text)
@@ -128,7 +130,7 @@ bool ibshift_param_takes(const struct ibshift_param *p, const char *text)
     case IBSHIFT_PARAM_SIZE:
         return read_number(text, &number);
     case IBSHIFT_PARAM_CHOICE:
-        return is_choice(p, text);
+        return find_choice(p, text) >= 0;
     default:
         return true;
     }
@@ -230,6 +232,73 @@ static void read_setting(char *setting)
     } else {
         set_number(p, number);
     }
+}
+
+struct setting {
+    char *value;
+    const char *name;
+    bool is_known, is_taken;
+};
+
+static void take_setting(void *context, const struct ibshift_param *p)
+{
+    struct setting *setting = context;
+    long long number;
+
+    if (strcmp(p->name, setting->name) != 0) {
+        return;
+    }
+    setting->is_known = setting->is_taken = true;
+    if (p->type == IBSHIFT_PARAM_STRING) {
+        *(const char **)p->value = setting->value;
+    } else if (p->type == IBSHIFT_PARAM_CHOICE && find_choice(p, setting->value) >= 0) {
+        set_number(p, find_choice(p, setting->value));
+    } else if (p->type != IBSHIFT_PARAM_CHOICE && read_value(p, setting->value, &number) &&
+               (p->type == IBSHIFT_PARAM_BOOL || (number >= p->min && number <= p->max))) {
+        set_number(p, number);
+    } else {
+        setting->is_taken = false;
+    }
+}
+
+static void set_initial(void *context, const struct ibshift_param *p)
+{
+    ibshift_param_set_initial(p);
+}
+
+int ibshift_params_set(char *settings, char *why, size_t size)
+{
+    char *rest = settings, *text;
+
+    ibshift_params_visit(set_initial, NULL);
+    while ((text = strsep(&rest, ";")) != NULL) {
+        char *value = strchr(text, '=');
+        struct setting setting = {.name = text, .value = value == NULL ? NULL : value + 1};
+        struct look_up look_up = {.nearest.word = text};
+
+        if (*text == '\0') {
+            continue;
+        }
+        if (value == NULL) {
+            snprintf(why, size, "option \"%.100s\": it has no value: name=value", text);
+            return -EINVAL;
+        }
+        *value = '\0';
+        ibshift_params_visit(take_setting, &setting);
+        if (!setting.is_known) {
+            ibshift_params_visit(compare, &look_up);
+            snprintf(why, size, "there is no option \"%.100s\"; the most alike is \"%s\"", text,
+                     look_up.nearest.name);
+            return -EINVAL;
+        }
+        if (!setting.is_taken) {
+            snprintf(why, size,
+                     "option %s does not take \"%.100s\": coll_ibshift(7) says what it takes", text,
+                     setting.value);
+            return -EINVAL;
+        }
+    }
+    return 0;
 }
 
 void ibshift_params_read_expert(void)
@@ -385,7 +454,9 @@ void ibshift_params_check(const char *prefix)
 {
     char which[256], path[PATH_MAX];
 
-    check_names(prefix);
+    if (prefix != NULL) {
+        check_names(prefix);
+    }
     for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
         check_collective((enum ibshift_collective)i);
     }

@@ -103,10 +103,16 @@ char *ibshift_param_help(const struct ibshift_param *row);
 /* Of a value that the row does not take. */
 void ibshift_param_tell(const struct ibshift_param *row, const char *given);
 
+/*
+ * All rows to what "name=value;name=value" says, expert ones too, or to their defaults. Texts are pointed to
+ * from then on. 0, or -EINVAL: why is the first thing wrong.
+ */
+int ibshift_params_set(char *settings, char *why, size_t size);
+
 /* Once coll_ibshift_expert has been read. */
 void ibshift_params_read_expert(void);
 /* Tells what does not go together or has no effect, and of names in the environment, behind the
- * prefix, that are no parameters. */
+ * prefix, that are no parameters; prefix NULL: there are none. */
 void ibshift_params_check(const char *prefix);
 
 /*

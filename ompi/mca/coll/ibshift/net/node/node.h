@@ -34,6 +34,9 @@ struct ibshift_node_card {
     char name[IBSHIFT_NODE_NAME];
 };
 
+/* The host of a card before there is one, in folder, or NULL: /dev/shm. 0 or a negative errno. */
+int ibshift_node_host(const char *folder, uint64_t *host);
+
 /* Both find the same answer, from the cards alone. */
 bool ibshift_node_is_near(const struct ibshift_node_card *a, const struct ibshift_node_card *b);
 

@@ -139,6 +139,17 @@ static int identify(int folder, uint64_t *host)
     return 0;
 }
 
+int ibshift_node_host(const char *folder, uint64_t *host)
+{
+    int dir = open(folder == NULL ? "/dev/shm" : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = dir < 0 ? -errno : identify(dir, host);
+
+    if (dir >= 0) {
+        close(dir);
+    }
+    return rc;
+}
+
 /* Undisturbed: at a signal the kernel gives back what it has taken, and a profiler's come too often for
  * a second try. */
 static int take_memory(int file, size_t size)
