@@ -2,7 +2,7 @@
 #ifndef TEST_LIB_PROCESSES_H
 #define TEST_LIB_PROCESSES_H
 
-#include <ibshift.h>
+#include "lib/ibshift.h"
 
 enum { RANKS_MAX = 16, MEET_BYTES = 1 << 17 };
 

@@ -14,6 +14,7 @@
 #include "coll_ibshift.h"
 #include "coll_ibshift_call.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,6 +13,7 @@
 #include "job/cards.h"
 #include "job/params.h"
 #include "job/say.h"
+#include "job/site.h"
 
 static struct ibshift_source source; /* of the prices */
 
@@ -31,7 +32,7 @@ static void read_rules(void)
 
     ibshift_rules_free(&rules);
     if (ibshift_params.rules[0] != '\0' &&
-        (!ibshift_params_may_open(ibshift_params.rules, error, sizeof(error)) ||
+        (!ibshift_site_may_open(ibshift_params.rules, error, sizeof(error)) ||
          ibshift_rules_read(ibshift_params.rules, &rules, error) != 0)) {
         ibshift_help_once_a_job("bad-rules", error);
     }
@@ -42,7 +43,8 @@ void ibshift_choose_open(void)
     const char *model = ibshift_params.model;
     char error[IBSHIFT_TEXT_ERROR];
 
-    if (!ibshift_params_may_open(model, error, sizeof(error))) {
+    ibshift_site_check();
+    if (!ibshift_site_may_open(model, error, sizeof(error))) {
         ibshift_help_once_a_job("bad-model", error);
         model = "";
     }
@@ -69,7 +71,7 @@ uint64_t ibshift_choose_tuned(const struct ibshift_made *own)
     char error[IBSHIFT_TEXT_ERROR];
 
     if (ibshift_source_find(&source, ibshift_params.site, ibshift_params.model, own) &&
-        (!ibshift_params_may_open(source.path, error, sizeof(error)) ||
+        (!ibshift_site_may_open(source.path, error, sizeof(error)) ||
          ibshift_source_measure(&source, own, ibshift_params.eager_limit, error) != 0)) {
         ibshift_help_once_a_job("warning", ibshift_teller_host(), error);
     }

@@ -10,6 +10,7 @@
 #include "group/order.h"
 #include "job/params.h"
 #include "job/say.h"
+#include "job/site.h"
 #include "net/by_peer.h"
 
 enum { LINE = 256 };
@@ -176,7 +177,7 @@ static bool is_switched_off(void)
 {
     char why[LINE];
 
-    if (!ibshift_params_switched_off(why, sizeof(why))) {
+    if (!ibshift_site_switched_off(why, sizeof(why))) {
         return false;
     }
     ibshift_make_plain(why);

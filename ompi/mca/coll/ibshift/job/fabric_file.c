@@ -13,6 +13,7 @@
 #include "fabric/shape/shape.h"
 #include "fabric/table/placement.h"
 #include "job/cards.h"
+#include "job/site.h"
 
 static enum ibshift_order_wish wish_of(const char *text)
 {
@@ -107,9 +108,9 @@ static int read_file(const char *path, const struct ibshift_params *params,
 {
     int rc;
 
-    if (!ibshift_params_may_open(path, err->text, sizeof(err->text)) ||
+    if (!ibshift_site_may_open(path, err->text, sizeof(err->text)) ||
         (file->wish == IBSHIFT_ORDER_FILE &&
-         !ibshift_params_may_open(params->order, err->text, sizeof(err->text)))) {
+         !ibshift_site_may_open(params->order, err->text, sizeof(err->text)))) {
         return -EINVAL;
     }
     rc = subnet == NULL ? 0 : check_imprint(path, subnet, err);
@@ -126,7 +127,7 @@ int ibshift_fabric_file_find(const struct ibshift_params *params,
     *file = (struct ibshift_fabric_file){.wish = wish_of(params->order)};
     if (is_named) {
         snprintf(path, PATH_MAX, "%s", params->fabric);
-    } else if (subnet == NULL || !ibshift_params_site_file("fabric", path, PATH_MAX)) {
+    } else if (subnet == NULL || !ibshift_site_file("fabric", path, PATH_MAX)) {
         return 0; /* the administrator's is for adapters */
     }
     rc = read_file(path, params, subnet, file, err);

@@ -133,16 +133,4 @@ static inline struct ibshift_named ibshift_params_named(enum ibshift_collective 
                                   ibshift_params.segment[collective]};
 }
 
-/* The path of that file in the administrator's folder; false: it is not there. */
-bool ibshift_params_site_file(const char *name, char *path, size_t size);
-
-/*
- * The file that a parameter names may be opened: opening a pipe waits for its writer, and that in
- * MPI_Init. Where there is nothing, the reader says so. False: why is set.
- */
-bool ibshift_params_may_open(const char *path, char *why, size_t size);
-
-/* The administrator's switch; why: with the first line of the file, which may hold anything. */
-bool ibshift_params_switched_off(char *why, size_t size);
-
 #endif

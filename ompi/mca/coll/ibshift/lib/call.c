@@ -10,142 +10,7 @@
 #include "group/report.h"
 #include "job/say.h"
 #include "lib/private.h"
-
-/* What a rank has on a side: one block, one for each rank, or a vector. */
-enum side { NOTHING, BLOCK, BLOCKS, VECTOR };
-
-static const struct form {
-    const char *name;
-    enum side send, recv;
-    bool root_sends, root_receives; /* it alone */
-    bool is_counted;                /* it may have counts */
-} forms[IBSHIFT_COLLECTIVES] = {
-    [IBSHIFT_BARRIER] = {"barrier", NOTHING, NOTHING},
-    [IBSHIFT_BCAST] = {"bcast", NOTHING, VECTOR},
-    [IBSHIFT_SCATTER] = {"scatter", BLOCKS, BLOCK, .root_sends = true},
-    [IBSHIFT_GATHER] = {"gather", BLOCK, BLOCKS, .root_receives = true},
-    [IBSHIFT_ALLGATHER] = {"allgather", BLOCK, BLOCKS, .is_counted = true},
-    [IBSHIFT_ALLTOALL] = {"alltoall", BLOCKS, BLOCKS, .is_counted = true},
-    [IBSHIFT_REDUCE] = {"reduce", VECTOR, VECTOR, .root_receives = true},
-    [IBSHIFT_ALLREDUCE] = {"allreduce", VECTOR, VECTOR},
-    [IBSHIFT_REDUCE_SCATTER] = {"reduce_scatter", BLOCKS, BLOCK},
-    [IBSHIFT_SCAN] = {"scan", VECTOR, VECTOR},
-    [IBSHIFT_EXSCAN] = {"exscan", VECTOR, VECTOR},
-};
-
-static_assert((int)IBS_EXSCAN == IBSHIFT_EXSCAN && (int)IBS_ALLTOALL == IBSHIFT_ALLTOALL &&
-                  (int)IBS_REDUCE_SCATTER == IBSHIFT_REDUCE_SCATTER,
-              "the header's numbers are those of the plans");
-
-/* A call as one rank has it. */
-struct work {
-    const struct ibs_call *call;
-    const struct form *form;
-    enum ibshift_collective collective;
-    uint32_t rank, ranks;
-    size_t element, bytes; /* of a block, or the vector; with counts the mean */
-    bool sends, receives, is_counted, is_in_place;
-};
-
-static size_t blocks_of(enum side side, uint32_t ranks)
-{
-    return side == NOTHING ? 0 : side == BLOCKS ? ranks : 1;
-}
-
-/* The elements of all ranks' blocks; false: more than there is memory. */
-static bool add_counts(const size_t *counts, uint32_t ranks, size_t element, size_t *bytes)
-{
-    size_t sum = 0;
-
-    for (uint32_t i = 0; i < ranks; i++) {
-        if (__builtin_add_overflow(sum, counts[i], &sum)) {
-            return false;
-        }
-    }
-    return !__builtin_mul_overflow(sum, element, bytes) && *bytes <= PTRDIFF_MAX;
-}
-
-static bool lie_together(const size_t *counts, const ptrdiff_t *places, uint32_t ranks)
-{
-    for (uint32_t i = 1; i < ranks; i++) {
-        if (places[i] != places[i - 1] + (ptrdiff_t)counts[i - 1]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static int check_counts(struct work *work)
-{
-    const struct ibs_call *call = work->call;
-    bool is_alltoall = work->collective == IBSHIFT_ALLTOALL;
-    size_t sent = 0, received = 0;
-
-    if (!work->form->is_counted || call->recv_counts == NULL || call->recv_places == NULL ||
-        (is_alltoall && call->send != NULL &&
-         (call->send_counts == NULL || call->send_places == NULL))) {
-        return -EINVAL;
-    }
-    if (!add_counts(call->recv_counts, work->ranks, work->element, &received) ||
-        (is_alltoall && call->send != NULL &&
-         !add_counts(call->send_counts, work->ranks, work->element, &sent))) {
-        return -EINVAL;
-    }
-    if (!is_alltoall && !lie_together(call->recv_counts, call->recv_places, work->ranks)) {
-        return -EINVAL;
-    }
-    work->bytes = received / work->ranks;
-    return call->recv == NULL && received > 0 ? -EINVAL : 0;
-}
-
-static int check(const struct ibs_group *group, const struct ibs_call *call, struct work *work)
-{
-    size_t all;
-
-    if (group == NULL || call == NULL || (unsigned)call->collective >= IBSHIFT_COLLECTIVES ||
-        call->root >= group->group.size) {
-        return -EINVAL;
-    }
-    *work = (struct work){.call = call,
-                          .collective = (enum ibshift_collective)call->collective,
-                          .rank = group->group.rank,
-                          .ranks = group->group.size,
-                          .element = call->element == 0 ? 1 : call->element};
-    work->form = &forms[work->collective];
-    work->is_counted = call->recv_counts != NULL || call->send_counts != NULL;
-    work->sends =
-        work->form->send != NOTHING && (!work->form->root_sends || work->rank == call->root);
-    work->receives =
-        work->form->recv != NOTHING && (!work->form->root_receives || work->rank == call->root);
-    work->is_in_place =
-        work->sends && work->receives && call->send == NULL && work->collective != IBSHIFT_SCATTER;
-    if (__builtin_mul_overflow(call->count, work->element, &work->bytes) ||
-        __builtin_mul_overflow(work->bytes, work->ranks, &all) || all > PTRDIFF_MAX ||
-        (work->collective >= IBSHIFT_REDUCE && call->reduce == NULL)) {
-        return -EINVAL;
-    }
-    if (work->is_counted) {
-        return check_counts(work);
-    }
-    return work->bytes > 0 && ((work->receives && call->recv == NULL) ||
-                               (work->sends && !work->is_in_place && call->send == NULL))
-               ? -EINVAL
-               : 0;
-}
-
-static struct ibshift_wanted wanted_of(const struct work *work, bool is_blocking)
-{
-    return (struct ibshift_wanted){
-        .collective = work->collective,
-        .name = work->form->name,
-        .needs = !work->is_counted                      ? 0
-                 : work->collective == IBSHIFT_ALLTOALL ? IBSHIFT_ALG_SIZES
-                                                        : IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_ALL,
-        .bytes = work->collective == IBSHIFT_ALLTOALL && work->is_counted ? 0 : work->bytes,
-        .is_counted = work->is_counted,
-        .commutes = work->collective >= IBSHIFT_REDUCE && work->call->is_commutative,
-        .is_blocking = is_blocking};
-}
+#include "lib/work.h"
 
 /* How the ranks tell each other what one has found for all (fabric/table/found.h). */
 static void take_lesser(void *context, const void *left, void *right, size_t elements)
@@ -206,79 +71,6 @@ static int reserve(void **memory, size_t *has, size_t size)
     return *memory == NULL && size > 0 ? -ENOMEM : 0;
 }
 
-/* The blocks of a side with counts are described by copies, as the caller may change his. */
-static void set_side(const struct work *work, enum side side, const void *base, size_t **copies,
-                     const size_t *counts, const ptrdiff_t *places, struct ibshift_blocks *blocks)
-{
-    *blocks = (struct ibshift_blocks){.base = (char *)(uintptr_t)base, .unit = work->bytes};
-    if (side == VECTOR) {
-        blocks->layout = IBSHIFT_PIECES;
-        blocks->pieces = 1;
-        blocks->unit = work->element;
-        blocks->elements = work->call->count;
-    } else if (side == BLOCKS && work->is_counted) {
-        memcpy(*copies, counts, work->ranks * sizeof(**copies));
-        memcpy(*copies + work->ranks, places, work->ranks * sizeof(*places));
-        blocks->layout = IBSHIFT_SIZE_COUNTS;
-        blocks->unit = work->element;
-        blocks->size_counts = *copies;
-        blocks->size_displs = (ptrdiff_t *)(*copies + work->ranks);
-        *copies += 2 * (size_t)work->ranks;
-    } else if (work->is_counted) { /* the own block of an allgather */
-        blocks->unit = counts[work->rank] * work->element;
-    }
-}
-
-/* What a side that is in place takes up, from the lowest byte on. */
-static size_t span_of(const struct work *work, const char **from)
-{
-    const struct ibs_call *call = work->call;
-    ptrdiff_t low = 0, high = 0;
-    bool is_first = true;
-
-    *from = call->recv;
-    if (work->is_counted && work->form->send == BLOCK) {
-        return call->recv_counts[work->rank] * work->element;
-    }
-    if (!work->is_counted) {
-        return blocks_of(work->form->send, work->ranks) * work->bytes;
-    }
-    for (uint32_t i = 0; i < work->ranks; i++) {
-        ptrdiff_t begin = call->recv_places[i], end = begin + (ptrdiff_t)call->recv_counts[i];
-
-        low = is_first || begin < low ? begin : low;
-        high = is_first || end > high ? end : high;
-        is_first = false;
-    }
-    *from += low * (ptrdiff_t)work->element;
-    return (size_t)(high - low) * work->element;
-}
-
-static void set_blocks(const struct work *work, struct ibs_request *request)
-{
-    const struct ibs_call *call = work->call;
-    struct ibshift_op_params *params = &request->op.params;
-    size_t *copies = request->arrays;
-    bool is_own = work->form->send == BLOCK && work->form->recv == BLOCKS;
-    const char *send = work->is_in_place ? call->recv : call->send;
-
-    if (work->is_in_place && is_own) { /* it lies where it is received */
-        send += work->is_counted ? call->recv_places[work->rank] * (ptrdiff_t)work->element
-                                 : (ptrdiff_t)(work->rank * work->bytes);
-    }
-    if (work->sends) {
-        bool is_as_recv = work->is_in_place || is_own;
-
-        set_side(work, work->form->send, send, &copies,
-                 is_as_recv ? call->recv_counts : call->send_counts,
-                 is_as_recv ? call->recv_places : call->send_places, &params->blocks[IBSHIFT_SEND]);
-    }
-    if (work->receives) {
-        set_side(work, work->form->recv, call->recv, &copies, call->recv_counts, call->recv_places,
-                 &params->blocks[IBSHIFT_RECV]);
-    }
-}
-
 /* Whose blocks say how large a block of TMP is. */
 static const struct ibshift_blocks *tmp_sizes(const struct ibshift_op_params *params)
 {
@@ -295,7 +87,7 @@ static size_t align(size_t size)
 }
 
 /* Memory of the run: what is in place and may not be, then TMP. */
-static int lay_out(const struct work *work, struct ibs_request *request)
+static int lay_out(const struct ibshift_lib_work *work, struct ibs_request *request)
 {
     struct ibshift_op_params *params = &request->op.params;
     uint32_t pieces = ibshift_alg_pieces(params->alg, &params->plan);
@@ -307,7 +99,7 @@ static int lay_out(const struct work *work, struct ibs_request *request)
     if (reserve((void **)&request->arrays, &request->arrays_size, copies * sizeof(size_t)) != 0) {
         return -ENOMEM;
     }
-    set_blocks(work, request);
+    ibshift_lib_blocks(work, request->arrays, params->blocks);
     params->blocks[IBSHIFT_SEND].pieces = params->blocks[IBSHIFT_RECV].pieces = pieces;
     offsets = ibshift_tmp_offsets(params->alg, &params->plan, params->rank, tmp_sizes(params));
     if (offsets > 0) { /* the arrays may move */
@@ -315,16 +107,13 @@ static int lay_out(const struct work *work, struct ibs_request *request)
                     (copies + offsets) * sizeof(size_t)) != 0) {
             return -ENOMEM;
         }
-        set_blocks(work, request);
+        ibshift_lib_blocks(work, request->arrays, params->blocks);
         params->blocks[IBSHIFT_SEND].pieces = params->blocks[IBSHIFT_RECV].pieces = pieces;
     }
     tmp = ibshift_tmp_layout(params->alg, &params->plan, params->rank, tmp_sizes(params),
                              request->arrays + copies, &params->blocks[IBSHIFT_TMP]);
     if (is_staged) {
-        staged = span_of(work, &from);
-        if (work->form->send == BLOCK) {
-            from = send->base;
-        }
+        staged = ibshift_lib_span(work, send, &from);
     }
     if (reserve((void **)&request->scratch, &request->scratch_size, align(staged) + tmp) != 0) {
         return -ENOMEM;
@@ -407,11 +196,12 @@ static int fail(struct ibs_group *group, int status, const char *name)
     return status;
 }
 
-static int decide(const struct work *work, bool is_blocking, struct ibs_request *request)
+static int decide(const struct ibshift_lib_work *work, bool is_blocking,
+                  struct ibs_request *request)
 {
     struct ibs_group *group = request->group;
     struct ibshift_op_params *params = &request->op.params;
-    const struct ibshift_wanted wanted = wanted_of(work, is_blocking);
+    const struct ibshift_wanted wanted = ibshift_lib_wanted(work, is_blocking);
     const struct ibshift_together together = {group, least, tell, deal, NULL};
     int rc = ibshift_group_order_find(&group->group, &wanted, &together);
 
@@ -447,32 +237,12 @@ static void start(struct ibs_request *request)
     ibshift_engine_start(ibshift_endpoint.engine, &request->op, seq);
 }
 
-/* What one rank has of itself. */
-static void copy_alone(const struct work *work)
-{
-    const struct ibs_call *call = work->call;
-    const char *send = call->send;
-    char *recv = call->recv;
-    size_t bytes = work->bytes;
-
-    if (send == NULL || work->collective == IBSHIFT_BCAST || work->collective == IBSHIFT_EXSCAN) {
-        return;
-    }
-    if (work->is_counted) {
-        recv += call->recv_places[0] * (ptrdiff_t)work->element;
-        send += call->send_places != NULL ? call->send_places[0] * (ptrdiff_t)work->element : 0;
-    }
-    if (bytes > 0) {
-        memmove(recv, send, bytes);
-    }
-}
-
 static int begin(struct ibs_group *group, const struct ibs_call *call, bool is_blocking,
                  struct ibs_request **out)
 {
-    struct work work;
+    struct ibshift_lib_work work;
     struct ibs_request *request;
-    int rc = check(group, call, &work);
+    int rc = group == NULL ? -EINVAL : ibshift_lib_check(&group->group, call, &work);
 
     if (rc != 0 || (rc = atomic_load(&group->failed)) != 0) {
         return rc;
@@ -485,7 +255,7 @@ static int begin(struct ibs_group *group, const struct ibs_call *call, bool is_b
     atomic_fetch_add(&group->running, 1);
     *out = request;
     if (work.ranks == 1) {
-        copy_alone(&work);
+        ibshift_lib_alone(&work);
         request->op.status = 0;
         return 0;
     }
