@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCRATCH_KEPT = 1 << 20 /* a call keeps no more for the next one */ };
+enum { SCRATCH_KEPT = 1 << 20 /* a call that is over keeps no more for itself */ };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers idle and large */
 static ibshift_call_t *idle;
 
-/* What a leader had for others, by kind: once for all calls, for it may be much, and its pages are new to whom gets it anew. */
+/* What was more than that, by kind: once for all calls, for it may be much, and its pages are new to whom gets it anew. */
 static struct ibshift_memory large[IBSHIFT_MIXED_MEMORIES];
 
 static void *reserve(struct ibshift_memory *memory, size_t size)
@@ -34,13 +34,6 @@ static void drop(struct ibshift_memory *memory)
 {
     free(memory->at);
     *memory = (struct ibshift_memory){NULL, 0};
-}
-
-static void drop_if_large(struct ibshift_memory *memory)
-{
-    if (memory->size > SCRATCH_KEPT) {
-        drop(memory);
-    }
 }
 
 /* Ours for the large one, if that has at least so many bytes but less than that. */
@@ -62,7 +55,18 @@ static void leave_large(struct ibshift_memory *memory, enum ibshift_mixed_memory
     if (memory->size > SCRATCH_KEPT && memory->size <= ibshift_params.leader_memory) {
         trade_large(memory, which, 0, memory->size);
     }
-    drop_if_large(memory);
+    if (memory->size > SCRATCH_KEPT) {
+        drop(memory);
+    }
+}
+
+static void *reserve_large(struct ibshift_memory *memory, enum ibshift_mixed_memory which,
+                           size_t bytes)
+{
+    if (bytes > SCRATCH_KEPT && bytes > memory->size) {
+        trade_large(memory, which, bytes, SIZE_MAX);
+    }
+    return reserve(memory, bytes);
 }
 
 /* The program may free or change what it called with; a blocking call ends before it can. */
@@ -128,7 +132,7 @@ void ibshift_call_give_back(ibshift_call_t *call)
     }
     free(call->tape);
     call->tape = NULL;
-    drop_if_large(&call->scratch);
+    leave_large(&call->scratch, IBSHIFT_MIXED_DATA);
     for (int i = 0; NULL != call->mixed && i < IBSHIFT_MIXED_MEMORIES; i++) {
         leave_large(&call->mixed->memory[i], (enum ibshift_mixed_memory)i);
     }
@@ -274,7 +278,7 @@ static int place_scratch(ibshift_call_t *call, size_t tmp_bytes)
     tmp = ibshift_standing_tmp(call->module->standing, params, tmp_bytes, &over);
     params->is_tmp_standing = NULL != tmp;
     tmp_bytes = NULL != tmp ? 0 : tmp_bytes;
-    scratch = reserve(&call->scratch, staged + tmp_bytes);
+    scratch = reserve_large(&call->scratch, IBSHIFT_MIXED_DATA, staged + tmp_bytes);
     if (NULL == scratch && staged + tmp_bytes > 0) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
@@ -388,12 +392,7 @@ static void stage_what_must(ibshift_call_t *call, const struct ibshift_job *job)
 
 static void *reserve_mixed(void *owner, enum ibshift_mixed_memory which, size_t bytes)
 {
-    struct ibshift_memory *memory = &((struct ibshift_call_mixed *)owner)->memory[which];
-
-    if (bytes > SCRATCH_KEPT && bytes > memory->size) {
-        trade_large(memory, which, bytes, SIZE_MAX);
-    }
-    return reserve(memory, bytes);
+    return reserve_large(&((struct ibshift_call_mixed *)owner)->memory[which], which, bytes);
 }
 
 /* Its long blocks go by the plan that they would all go by if there were no other, which is chosen first: the other one is what

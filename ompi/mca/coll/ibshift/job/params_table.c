@@ -123,7 +123,8 @@ static const struct ibshift_param expert_table[] = {
     {EXPERT(SIZE, leader_memory), .initial = 32 << 20, .min = 1, .max = 1LL << 32,
      .all_ranks = true,
      .help = "bytes that a rank holds at most for others of its host in an all-to-all, gatherv or "
-             "scatterv by node: longer blocks go from rank to rank"},
+             "scatterv by node: longer blocks go from rank to rank; and scratch that it keeps for "
+             "later calls"},
     {EXPERT(SIZE, node_memory), .initial = 4 << 20, .min = 1 << 16, .max = 1LL << 32,
      .help = "bytes of shared memory that a process takes at most for messages from the other "
              "ranks of its host"},
