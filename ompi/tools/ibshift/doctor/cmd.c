@@ -235,7 +235,7 @@ static void choice(struct doctor *d)
     }
 }
 
-/* A node knows its own port; whether routes hold is asked of the subnet manager's host, or measured. */
+/* A node knows its own port; whether routes hold is asked of the subnet manager's host. */
 static void fabric_file(struct doctor *d)
 {
     const char *file = d->info.fabric;
@@ -255,7 +255,7 @@ static void fabric_file(struct doctor *d)
     } else {
         doctor_say(d, DOCTOR_FACT, "fabric file",
                    "%s: %u hosts, this one at LID %u; to check its routes: ibshift fabric publish "
-                   "--check, or ibshift tune --fabric",
+                   "--check",
                    file, d->info.fabric_hosts, d->info.host_lid);
     }
 }

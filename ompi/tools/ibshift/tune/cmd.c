@@ -25,11 +25,6 @@ int tune_parse(int argc, char **argv, bool is_writer, struct tune_request *reque
                           "the parameter file to write (default: standard output)"),
         {"--force", 'f', CLI_FLAG, NULL, "write the file even if the machine is too noisy",
          .where = &request->target.is_forced},
-        {"--fabric", 0, CLI_TEXT, "FILE",
-         "check instead that stages take as long as this file's routes say, with one rank per host",
-         .where = &request->fabric},
-        {"--bytes", 0, CLI_WHOLE, "BYTES", "with --fabric: bytes of a message (default: 1048576)",
-         .where = &request->bytes, .low = 4096, .high = 1 << 28},
         {"--quiet", 'q', CLI_FLAG, NULL, "no line for each pass", .where = &request->is_quiet},
         {.name = NULL},
     };
@@ -39,15 +34,14 @@ int tune_parse(int argc, char **argv, bool is_writer, struct tune_request *reque
         .summary =
             "Measures what messages cost here, for the model that chooses algorithms. Started "
             "alone: two processes of this machine. On a cluster: mpirun --map-by node -np 2 "
-            "ibshift tune, or with two ranks on each of two nodes. With --fabric: mpirun --map-by "
-            "ppr:1:node ibshift tune --fabric FILE.",
+            "ibshift tune, or with two ranks on each of two nodes.",
         .options = options};
     int rc;
 
     for (struct cli_option *o = options; !is_writer && o->name != NULL; o++) {
         o->kind = o->kind == CLI_OUTPUT ? CLI_TEXT : o->kind;
     }
-    *request = (struct tune_request){.seconds = 20, .bytes = 1 << 20};
+    *request = (struct tune_request){.seconds = 20};
     rc = cli_parse(&args, argc, argv);
 
     *helped = args.helped;
@@ -97,10 +91,6 @@ int cmd_tune(int argc, char **argv)
     }
     for (int i = 1; i < argc; i++) {
         words[BEFORE + i - 1] = argv[i];
-    }
-    if (is_alone && request.fabric != NULL) {
-        return cli_error("tune", "--fabric needs at least three hosts, with one rank on each: "
-                                 "mpirun --map-by ppr:1:node ibshift tune --fabric FILE");
     }
     if (is_alone) {
         fputs(

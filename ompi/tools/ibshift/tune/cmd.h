@@ -18,8 +18,6 @@ struct tune_target {
 struct tune_request {
     double seconds;
     struct tune_target target;
-    const char *fabric; /* NULL: parameters are measured; else whether its routes are those there */
-    uint32_t bytes;
     bool is_quiet;
 };
 

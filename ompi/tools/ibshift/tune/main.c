@@ -220,14 +220,9 @@ int main(int argc, char **argv)
     is_quiet = request.is_quiet;
     /* The component would have nets of its own beside ours, and a process has one place in shared
      * memory: its record locks tell no two of its segments apart. */
-    if (request.fabric == NULL) {
-        setenv("OMPI_MCA_coll_ibshift_native", "0", 1);
-    } else { /* its times are those of the component, which nobody gets who does not ask for it */
-        setenv("OMPI_MCA_coll", "ibshift,basic", 0);
-    }
+    setenv("OMPI_MCA_coll_ibshift_native", "0", 1);
     MPI_Init(&argc, &argv);
-    rc = request.fabric != NULL ? tune_stages(request.fabric, (size_t)request.bytes)
-                                : tune(&request);
+    rc = tune(&request);
     MPI_Finalize();
     return rc;
 }

@@ -162,10 +162,4 @@ int tune_check_place(const struct tune_target *to, const struct ibshift_made *ma
  * a line for each reason. */
 int tune_judge(const struct tune_target *to, struct tune_found *found, struct ibshift_model *local);
 
-/* ---- stages.c ---- */
-
-/* All ranks call it, one on each host. CLI_OK: they do; CLI_FAILED: they do not, and what is named
- * is printed. */
-int tune_stages(const char *file, size_t bytes);
-
 #endif
