@@ -1,4 +1,4 @@
-/* Ranks that die while others use the verbs net, one case a run: deaths NAME. */
+/* Ranks that die while others use the verbs net, and collectives that are given up, one case a run: deaths NAME. */
 #include <errno.h>
 #include <signal.h>
 
@@ -128,10 +128,33 @@ static int known(struct ranks *r)
     return 0;
 }
 
+/* Both give up a collective in the middle of a long message, and with another one granted; the next
+   one is right: nothing but the end of the connection would take a grant to write back. */
+static int tolerant(struct ranks *r)
+{
+    struct test t = {.r = r};
+    static uint8_t data[3][1 << 20];
+    bool sends = r->self == 1;
+    uint32_t peer = sends ? 0 : 1;
+
+    if (!sends) {
+        test_begin(&t, 0, peer, 64, data[0], sizeof(data[0]));
+    }
+    test_begin(&t, sends, peer, 65, data[1], sizeof(data[1]));
+    test_poll_for(&t, 1 + 9 * peer);
+    ibshift_net_cancel(r->net, 7, 1);
+    ibshift_net_abort(r->net, peer, 7, 1);
+    test_begin(&t, sends, peer, 128, data[2], sizeof(data[2]));
+    test_finish(&t);
+    test_expect(&t, sends ? 128 + SENDS : 128, 0, peer);
+    return 0;
+}
+
 static const struct test_case cases[] = {{"death", death, 3, 2, 0, 0},
                                          {"reported", reported, 3, 2, 0, 0},
                                          {"asked", asked, 3, 2, 0, 0},
-                                         {"known", known, 3, 2, 0, 0}};
+                                         {"known", known, 3, 2, 0, 0},
+                                         {"tolerant", tolerant, 2, 0, 0, 0}};
 
 int main(int argc, char **argv)
 {

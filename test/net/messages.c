@@ -91,6 +91,7 @@ int test_run(const struct test_case *cases, size_t count, int argc, char **argv)
             r.options.rings = cases[i].rings > 0 ? cases[i].rings : r.options.rings;
             r.options.max_eager = cases[i].max_eager > 0 ? cases[i].max_eager : r.options.max_eager;
             r.options.memory = argc > 3 ? strtoul(argv[3], NULL, 0) : r.options.memory;
+            r.options.is_tolerant = argc > 4 && strcmp(argv[4], "tolerant") == 0;
             return ranks_run(&r, cases[i].body, cases[i].may_die);
         }
     }

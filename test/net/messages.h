@@ -32,7 +32,7 @@ struct test_case {
     size_t max_eager; /* likewise */
 };
 
-/* PROGRAM NAME [RANKS [MEMORY]]. A case ends by events alone; an alarm ends one that hangs. */
+/* PROGRAM NAME [RANKS [MEMORY [tolerant]]], the last of the net's options. A case ends by events alone; an alarm ends one that hangs. */
 int test_run(const struct test_case *cases, size_t count, int argc, char **argv);
 
 #endif

@@ -65,7 +65,7 @@ static void abort_note(struct ibshift_note *n, void *context)
     if (!ibshift_net_is_of(&n->match.key, aborted->key.comm, aborted->key.seq)) {
         return;
     }
-    if (n->kind == IBSHIFT_NOTE_RECV && n->is_granted) {
+    if (n->kind == IBSHIFT_NOTE_RECV && ibshift_note_is_with_device(n)) {
         aborted->is_granted = true;
     } else if (n->kind == IBSHIFT_NOTE_RECV || n->kind == IBSHIFT_NOTE_SEND ||
                (n->kind == IBSHIFT_NOTE_LONG && n->done == 0)) {

@@ -106,7 +106,7 @@ struct ibshift_notes {
 static inline bool ibshift_note_is_with_device(const struct ibshift_note *note)
 {
     if (note->kind == IBSHIFT_NOTE_RECV) {
-        return note->is_granted;
+        return note->is_granted && (note->to.pieces & IBSHIFT_GRANT_PIECES) == 0;
     }
     return note->kind == IBSHIFT_NOTE_LONG && note->done > 0 && !note->is_copied;
 }

@@ -168,7 +168,9 @@ static bool net_ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm,
 static void drop_early(struct ibshift_note *n, void *comm)
 {
     if (ibshift_net_comm(n->match.key.comm) == *(const uint32_t *)comm &&
-        (n->kind == IBSHIFT_NOTE_HELD || (n->kind == IBSHIFT_NOTE_GRANT && n->is_pulled))) {
+        (n->kind == IBSHIFT_NOTE_HELD ||
+         (n->kind == IBSHIFT_NOTE_GRANT &&
+          (n->is_pulled || (n->to.pieces & IBSHIFT_GRANT_PIECES) != 0)))) {
         ibshift_nv_note_end(n, 0);
     }
 }

@@ -62,7 +62,7 @@ void ibshift_nv_grant(struct ibshift_note *recv, struct ibshift_net_mem *mem)
     recv->grant = place | (uint32_t)(nv->grant_ages[place] & 0x1fff) << 16;
     recv->is_granted = true;
     grant.id = recv->grant;
-    if (cover(recv, mem, &region) != 0) {
+    if (nv->options.is_tolerant || cover(recv, mem, &region) != 0) {
         recv->standing = 0;
         grant.pieces = IBSHIFT_GRANT_PIECES;
     } else {
@@ -467,6 +467,9 @@ void ibshift_nv_piece_came(struct ibshift_connection *c, const struct ibshift_wi
     struct ibshift_note *note = ibshift_note_find(&c->net->rx, c, &head->key);
     size_t offset = (size_t)head->offset * c->net->net.max_eager; /* they come in order */
 
+    if (note == NULL && ibshift_net_has_failed(&c->net->net)) {
+        return; /* of a collective that was given up here */
+    }
     if (note == NULL || note->kind != IBSHIFT_NOTE_RECV || !note->is_granted ||
         offset != note->done || head->length > note->length - offset) {
         ibshift_nv_break(c, -EIO, "it sent a piece of a message that it had no grant for");

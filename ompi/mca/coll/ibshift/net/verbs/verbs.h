@@ -122,6 +122,9 @@ struct ibshift_net_verbs_options {
     int mtu;              /* bytes; 0: what both ports can do */
     int timeout;          /* exponent: 4.096 us * 2^timeout until a packet is sent again */
     int retry;            /* 0..7 */
+    bool
+        is_tolerant; /* peers may fail and others go on: long messages take no grant that only the end of
+                         the connection takes back, but are copied */
     bool adaptive; /* immediate data, which keeps the static route, goes behind the data alone */
 };
 
