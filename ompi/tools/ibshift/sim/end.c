@@ -49,6 +49,8 @@ static uint32_t post(struct sim_end *end, const struct ibshift_net_message *post
     m->early[side] = posted->early;
     if (side == SIM_SENDER) {
         m->piece = sim_is_short(n, from, posted->length) ? 0 : posted->piece;
+        m->beside = posted->beside;
+        n->ends[from].in_pieces += m->piece > 0;
     } else {
         m->hint = posted->hint;
     }

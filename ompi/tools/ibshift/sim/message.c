@@ -216,15 +216,16 @@ static uint16_t lid_of(const struct sim_net *n, uint32_t from, uint32_t to)
 static void enter_fabric(struct sim_net *n, uint32_t message)
 {
     struct sim_message *m = &n->messages[message];
-    const struct sim_end *from = &n->ends[m->from], *to = &n->ends[m->to];
+    struct sim_end *from = &n->ends[m->from];
+    const struct sim_end *to = &n->ends[m->to];
     size_t length = m->length[SIM_SENDER] > 0 ? m->length[SIM_SENDER] : 1;
-    size_t before = m->entered, left = length - before, piece = m->piece;
+    size_t before = m->entered, left = length - before, piece;
     size_t early = length - (m->early[SIM_SENDER] < length ? m->early[SIM_SENDER] : length);
-    struct sim_flow flow = {.user = message,
-                            .from = from->host,
-                            .bytes = piece > 0 && piece < left ? piece : left,
-                            .lid = lid_of(n, m->from, m->to)};
+    struct sim_flow flow = {.user = message, .from = from->host, .lid = lid_of(n, m->from, m->to)};
 
+    m->pieces = before == 0 ? 1 : ibshift_net_pieces(m->pieces, from->in_pieces, m->beside);
+    piece = m->piece > 0 ? m->piece * m->pieces : SIZE_MAX;
+    flow.bytes = piece < left ? piece : left;
     flow.sl = sim_service_level(n->graph, flow.from, flow.lid, 0);
     m->entered += flow.bytes;
     if (early > before && early < length && early <= m->entered) {
@@ -333,6 +334,7 @@ static void arrive(struct sim_net *n, uint32_t message)
     struct sim_message *m = &n->messages[message];
 
     m->flags |= SIM_ARRIVED;
+    n->ends[m->from].in_pieces -= m->piece > 0;
     n->stats.messages++;
     n->stats.bytes += m->length[SIM_SENDER];
     sim_queue_at(n->queue, n->queue->now + way_back(n, m), SIM_ACKNOWLEDGED, message, 0);

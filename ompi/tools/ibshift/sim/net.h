@@ -125,6 +125,8 @@ struct sim_message {
     uint32_t pending; /* grants and leaves on their way */
     size_t length[2]; /* as posted by sender and receiver */
     size_t piece;     /* see net.h */
+    uint32_t beside;  /* likewise */
+    uint32_t pieces;  /* at once */
     size_t entered;   /* bytes that have gone into the fabric */
     void *buffer[2];
     uint64_t cookie[2];
@@ -152,6 +154,7 @@ struct sim_end {
     uint64_t wake;              /* when its next turn is, or SIM_NEVER */
     struct sim_notice *notices; /* a ring */
     uint32_t oldest, count, room;
+    uint32_t in_pieces; /* its messages in pieces that are under way */
     int64_t clock_offset; /* ns */
     double clock_pace;    /* of the host's clock: 1 + drift */
 };

@@ -124,6 +124,7 @@ static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibsh
     message.mem = params->mem[step->buf];
     message.cookie = ibshift_op_cookie(op, which, index);
     message.piece = params->piece;
+    message.beside = params->window < params->plan.ranks ? params->window : params->plan.ranks - 1;
     message.is_attended = params->is_attended;
     if (which == IBSHIFT_CLASS_SEND || (params->is_tmp_standing && ibshift_step_can_stand(step))) {
         message.standing = params->standing;

@@ -76,8 +76,9 @@ struct ibshift_net_message {
     uint32_t standing;
 
     /* send() of a long message: the adapter has one piece of so many bytes at a time, and gets the
-     * next when that has left; 0: it has the whole message. A hint. */
+     * next when that has left; 0: it has the whole message. beside: messages that should be under way so at a time. Hints. */
     size_t piece;
+    uint32_t beside;
 
     /* Pacing (exec/pace/pace.h); for long messages, hints, 0 in all others. */
     uint64_t hint; /* recv(): travels with the grant, granted() shows it to the sender */
@@ -137,6 +138,21 @@ struct ibshift_net_channel {
     bool (*try_recv)(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
                      void *buffer, size_t length);
 };
+
+/*
+ * How many pieces of a message the adapter gets at once, after so many, when the sender has posted so many messages in pieces.
+ * While there are far fewer than the pieces were meant for, the wire would rest until each is known to have left; so they double,
+ * step by step, for those that are still to come would wait behind a long one.
+ */
+enum { IBSHIFT_NET_PIECES_MOST = 4096 };
+static inline uint32_t ibshift_net_pieces(uint32_t before, uint32_t messages, uint32_t beside)
+{
+    uint32_t most = 2 * messages >= beside ? 1
+                    : messages > 1         ? beside / messages
+                                           : IBSHIFT_NET_PIECES_MOST;
+
+    return 2 * before < most ? 2 * before : most;
+}
 
 static inline uint64_t ibshift_net_comm_seq(uint32_t comm, uint32_t seq)
 {

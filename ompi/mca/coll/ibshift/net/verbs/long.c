@@ -215,6 +215,7 @@ static void cut(struct ibshift_note *note)
     struct ibshift_net_verbs *nv = note->connection->net;
 
     if (note->is_copied) {
+        nv->pieced -= note->piece > 0;
         note->piece = 0;
     }
     if (note->piece > 0) {
@@ -282,6 +283,9 @@ int ibshift_nv_send_long(struct ibshift_connection *c, const struct ibshift_net_
     note->since = nv->time;
     note->early = m->early;
     note->piece = m->piece;
+    note->beside = m->beside;
+    note->pieces = 1;
+    nv->pieced += m->piece > 0;
     note->standing = m->standing;
     if (standing != NULL) {
         nv->stats.standing++;
@@ -445,7 +449,7 @@ static int send_piece(struct ibshift_note *note)
  * connection broke. */
 int ibshift_nv_write(struct ibshift_note *note)
 {
-    size_t limit = note->piece > 0 ? note->piece : SIZE_MAX;
+    size_t limit = note->piece > 0 ? note->piece * note->pieces : SIZE_MAX;
     int rc;
 
     do {

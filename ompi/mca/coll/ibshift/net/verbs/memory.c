@@ -288,6 +288,7 @@ void ibshift_nv_note_end(struct ibshift_note *note, int status)
         c->out.grants--;
     }
     nv->queued -= is_queued(note);
+    nv->pieced -= note->kind == IBSHIFT_NOTE_LONG && note->piece > 0;
     if ((note->kind == IBSHIFT_NOTE_RECV || note->kind == IBSHIFT_NOTE_STANDING) &&
         note->is_granted) {
         release_grant(note);

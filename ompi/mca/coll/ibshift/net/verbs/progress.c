@@ -33,6 +33,7 @@ static void written(struct ibshift_note *note, enum ibshift_wr_kind kind)
     if (kind == IBSHIFT_WR_WRITE && --note->parts == 0 && note->done == note->length) {
         ibshift_nv_note_end(note, 0);
     } else if (note->piece > 0) {
+        note->pieces = ibshift_net_pieces(note->pieces, nv->pieced, note->beside);
         ibshift_note_move(&c->ready, note);
         ibshift_nv_flush(c);
     }
