@@ -92,7 +92,7 @@ struct ibshift_note {
             uint64_t since;        /* when it began to wait */
             size_t early;          /* hints of net.h */
             size_t piece; /* with the device at once, and then no other part of it; 0: all */
-            uint32_t beside, pieces; /* as in net.h; of that length, at once */
+            uint32_t beside, pieces;               /* as in net.h; of that length, at once */
             struct ibshift_net_mem *mem;           /* the caller's */
             uint32_t local_key[IBSHIFT_PORTS_MAX]; /* one a rail */
         };
