@@ -31,16 +31,14 @@ static void *copies[PROGRAM_RANKS];
 static char of_copies[PATH_MAX];
 static char base[64];
 
-/* Another file each time: the loader takes the same one for what it has already. */
-static void load_copies(int count)
+/* Another file each time: the loader takes the same one for what it has already. All of them, whatever the program
+   needs: where memory lies is a part of the run. */
+static void load_copies(void)
 {
     char path[PATH_MAX + 16];
     void (*prepare)(void);
 
-    for (int i = 0; i < count; i++) {
-        if (copies[i] != NULL) {
-            continue;
-        }
+    for (int i = 0; i < PROGRAM_RANKS; i++) {
         snprintf(path, sizeof(path), "%s.rank%d.so", of_copies, i);
         copies[i] = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (copies[i] == NULL) {
@@ -147,7 +145,6 @@ static int run(const struct program *program, bool is_said)
     pid_t child;
     int status;
 
-    load_copies(program->ranks + program->has_stranger);
     fflush(NULL);
     child = fork();
     if (child == 0) {
@@ -302,6 +299,7 @@ int main(int argc, char **argv)
     }
     story_share();
     snprintf(of_copies, sizeof(of_copies), "%s", path);
+    load_copies();
     program_make(&program, strtoull(argv[1], NULL, 0));
     if (shrinks) {
         shrink(&program);

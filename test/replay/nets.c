@@ -12,10 +12,16 @@
 #include "left.h"
 #include "scheduler.h"
 
-int __real_ibshift_net_node_create(const struct ibshift_node_options *options,
-                                   struct ibshift_net **net, char *error, size_t size);
-int __wrap_ibshift_net_node_create(const struct ibshift_node_options *options,
-                                   struct ibshift_net **net, char *error, size_t size);
+extern __typeof__(ibshift_net_node_create) __real_ibshift_net_node_create,
+    __wrap_ibshift_net_node_create;
+extern __typeof__(ibshift_net_verbs_create) __real_ibshift_net_verbs_create,
+    __wrap_ibshift_net_verbs_create;
+extern __typeof__(ibshift_engine_progress) __real_ibshift_engine_progress,
+    __wrap_ibshift_engine_progress;
+extern __typeof__(ibshift_engine_free) __real_ibshift_engine_free, __wrap_ibshift_engine_free;
+extern __typeof__(ibshift_report) __real_ibshift_report, __wrap_ibshift_report;
+extern __typeof__(ibshift_report_counts) __real_ibshift_report_counts, __wrap_ibshift_report_counts;
+
 int __wrap_ibshift_net_node_create(const struct ibshift_node_options *options,
                                    struct ibshift_net **net, char *error, size_t size)
 {
@@ -40,12 +46,6 @@ static unsigned path_of(void *context, uint32_t peer)
     return peer % 4;
 }
 
-int __real_ibshift_net_verbs_create(struct ibshift_verbs *verbs,
-                                    const struct ibshift_net_verbs_options *options,
-                                    struct ibshift_net **net, char *error, size_t size);
-int __wrap_ibshift_net_verbs_create(struct ibshift_verbs *verbs,
-                                    const struct ibshift_net_verbs_options *options,
-                                    struct ibshift_net **net, char *error, size_t size);
 int __wrap_ibshift_net_verbs_create(struct ibshift_verbs *verbs,
                                     const struct ibshift_net_verbs_options *options,
                                     struct ibshift_net **net, char *error, size_t size)
@@ -67,8 +67,6 @@ int __wrap_ibshift_net_verbs_create(struct ibshift_verbs *verbs,
     return rc;
 }
 
-int __real_ibshift_engine_progress(struct ibshift_engine *engine);
-int __wrap_ibshift_engine_progress(struct ibshift_engine *engine);
 int __wrap_ibshift_engine_progress(struct ibshift_engine *engine)
 {
     int events = __real_ibshift_engine_progress(engine);
@@ -79,8 +77,6 @@ int __wrap_ibshift_engine_progress(struct ibshift_engine *engine)
     return events;
 }
 
-void __real_ibshift_engine_free(struct ibshift_engine *engine);
-void __wrap_ibshift_engine_free(struct ibshift_engine *engine);
 void __wrap_ibshift_engine_free(struct ibshift_engine *engine)
 {
     left_check(ompi_has_any_failed() || causes_has(replay_self(), CAUSE_MEMORY) ||
@@ -88,10 +84,6 @@ void __wrap_ibshift_engine_free(struct ibshift_engine *engine)
     __real_ibshift_engine_free(engine);
 }
 
-int __real_ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                          const struct ibshift_op *op, const char *name);
-int __wrap_ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                          const struct ibshift_op *op, const char *name);
 int __wrap_ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                           const struct ibshift_op *op, const char *name)
 {
@@ -99,17 +91,10 @@ int __wrap_ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_c
     return __real_ibshift_report(module, comm, op, name);
 }
 
-int __real_ibshift_report_counts(const struct ompi_communicator_t *comm,
-                                 const struct ibshift_op *op,
-                                 const struct ibshift_mixed_unlike *unlike, const char *name);
-int __wrap_ibshift_report_counts(const struct ompi_communicator_t *comm,
-                                 const struct ibshift_op *op,
-                                 const struct ibshift_mixed_unlike *unlike, const char *name);
-int __wrap_ibshift_report_counts(const struct ompi_communicator_t *comm,
-                                 const struct ibshift_op *op,
+int __wrap_ibshift_report_counts(const mca_coll_ibshift_module_t *module,
+                                 const struct ompi_communicator_t *comm, uint32_t seq,
                                  const struct ibshift_mixed_unlike *unlike, const char *name)
 {
-    ompi_failed(comm, -EPROTO,
-                (int)ompi_group_get_proc_name(comm->c_local_group, (int)unlike->from).vpid);
-    return __real_ibshift_report_counts(comm, op, unlike, name);
+    ompi_failed(comm, -EPROTO, (int)module->peers[unlike->from]);
+    return __real_ibshift_report_counts(module, comm, seq, unlike, name);
 }

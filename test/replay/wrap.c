@@ -3,6 +3,7 @@
  * -Wl,--wrap for each of these. What has no place in one process is kept here (who holds which
  * record lock, which descriptors go with a rank that dies); the rest is the real call.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -24,26 +25,24 @@
 #include "memory.h"
 #include "scheduler.h"
 
-int __real_getrlimit(int resource, struct rlimit *limit);
-int __real_kill(pid_t pid, int sig);
-pid_t __real_getpid(void);
-int __real_open(const char *path, int flags, ...);
-int __real_openat(int at, const char *path, int flags, ...);
-int __real_socket(int domain, int type, int protocol);
-int __real_close(int fd);
-void *__real_fdopendir(int fd);
-int __real_fcntl(int fd, int command, ...);
-int __real_posix_fallocate(int fd, off_t offset, off_t length);
-int __real_statvfs(const char *path, struct statvfs *fs);
-int __real_fstatvfs(int fd, struct statvfs *fs);
-ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
-                                const struct iovec *there, unsigned long m, unsigned long flags);
-ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
-                                 const struct iovec *there, unsigned long m, unsigned long flags);
-char *__real_getenv(const char *name);
-FILE *__real_fopen(const char *path, const char *mode);
-int __real_fputs(const char *text, FILE *file);
-long __real_sysconf(int name);
+extern __typeof__(getrlimit) __real_getrlimit;
+extern __typeof__(kill) __real_kill;
+extern __typeof__(getpid) __real_getpid;
+extern __typeof__(open) __real_open;
+extern __typeof__(openat) __real_openat;
+extern __typeof__(socket) __real_socket;
+extern __typeof__(close) __real_close;
+extern __typeof__(fdopendir) __real_fdopendir;
+extern __typeof__(fcntl) __real_fcntl;
+extern __typeof__(posix_fallocate) __real_posix_fallocate;
+extern __typeof__(statvfs) __real_statvfs;
+extern __typeof__(fstatvfs) __real_fstatvfs;
+extern __typeof__(process_vm_readv) __real_process_vm_readv;
+extern __typeof__(process_vm_writev) __real_process_vm_writev;
+extern __typeof__(getenv) __real_getenv;
+extern __typeof__(fopen) __real_fopen;
+extern __typeof__(fputs) __real_fputs;
+extern __typeof__(sysconf) __real_sysconf;
 
 enum { DESCRIPTORS = 4096, LOCKS = 256, FREE_MIB = 512 };
 
@@ -258,7 +257,7 @@ int __wrap_close(int fd)
 }
 
 /* closedir() closes a descriptor that openat() has given. */
-void *__wrap_fdopendir(int fd)
+DIR *__wrap_fdopendir(int fd)
 {
     if (fd >= 0 && fd < DESCRIPTORS) {
         owner[fd] = 0;
