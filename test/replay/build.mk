@@ -13,7 +13,7 @@ wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
 CFLAGS := -MMD -MP -std=gnu11 -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter -fPIC -D_GNU_SOURCE=1 -I$(COMPONENT) -I$(HCA) -I$(TOP)/ompi/tools/ibshift \
 	-I$(TOP)/test/replay -DPACKAGE_VERSION='"replay"'
 # What the product asks for, and what others do: only the product's memory is looked after, and refused.
-PRODUCT := $(foreach f,readv writev,-Dprocess_vm_$(f)=replay_vm_$(f)) -Dmmap=replay_mmap -Dmunmap=replay_munmap -Dclock_gettime=replay_clock
+PRODUCT := $(foreach f,readv writev,-Dprocess_vm_$(f)=replay_vm_$(f)) -Dopenat=replay_openat -Dmmap=replay_mmap -Dmunmap=replay_munmap -Dclock_gettime=replay_clock
 ADAPTER := -Dpthread_create=replay_no_thread $(foreach f,malloc calloc realloc strdup free,-D$(f)=plain_$(f))
 USER := $(foreach f,malloc calloc free,-D$(f)=user_$(f))
 OMPI := -lmpi -lopen-pal

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,7 +33,7 @@ static struct {
     const struct program *program;
     const char *folder;
     uint64_t random;
-    uint64_t cases[PROGRAM_RANKS][3]; /* from FAULT_NO_MEMORY on */
+    uint64_t cases[PROGRAM_RANKS][4]; /* from FAULT_NO_MEMORY on */
     bool is_acted[PROGRAM_FAULTS];
     uint64_t ahead[PROGRAM_RANKS], faster[PROGRAM_RANKS]; /* clocks: ns, parts of a million */
     uint64_t rarely; /* of a hostile one: one time of so many */
@@ -160,8 +161,14 @@ static int owner_of(ino_t file)
 
 void *replay_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
-    void *map = mmap(at, size, protection, flags, fd, offset);
+    void *map;
     struct stat st;
+
+    if (fd >= 0 && replay_strikes(FAULT_NO_FILE)) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    map = mmap(at, size, protection, flags, fd, offset);
 
     for (int i = 0; i < MAPS && map != MAP_FAILED && (flags & MAP_SHARED) != 0; i++) {
         if (maps[i].at == NULL && fstat(fd, &st) == 0) {
@@ -170,6 +177,21 @@ void *replay_mmap(void *at, size_t size, int protection, int flags, int fd, off_
         }
     }
     return map;
+}
+
+int replay_openat(int at, const char *path, int flags, ...)
+{
+    va_list args;
+    mode_t mode;
+
+    va_start(args, flags);
+    mode = (flags & (O_CREAT | O_TMPFILE)) == 0 ? 0 : va_arg(args, mode_t);
+    va_end(args);
+    if (replay_strikes(FAULT_NO_FILE)) {
+        errno = EMFILE;
+        return -1;
+    }
+    return openat(at, path, flags, mode);
 }
 
 int replay_munmap(void *at, size_t size)
@@ -278,7 +300,7 @@ uint64_t faults_left(int rank, uint64_t branches)
 
 bool replay_strikes(enum program_fault fault)
 {
-    static const char *const names[] = {"no memory", "no room", "no copy"};
+    static const char *const names[] = {"no memory", "no room", "no copy", "no file"};
     int self = replay_self(), which = (int)fault - FAULT_NO_MEMORY;
     uint64_t count = self < 0 ? 0 : ++f.cases[self][which];
 
@@ -289,7 +311,7 @@ bool replay_strikes(enum program_fault fault)
             count < act->at + act->count) {
             story_count(COUNT_NO_MEMORY + (unsigned)which, 1);
             replay_say("%s", names[which]);
-            if (fault == FAULT_NO_MEMORY) {
+            if (fault == FAULT_NO_MEMORY || fault == FAULT_NO_FILE) {
                 causes_happened(self, CAUSE_MEMORY, replay_now());
             }
             return true;

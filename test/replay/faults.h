@@ -21,6 +21,7 @@ void faults_spoil(int sender, const struct iovec *to, unsigned long n, ssize_t b
 /* What the product calls in place of the kernel's (build.mk). */
 int replay_clock(clockid_t clock, struct timespec *t);
 void *replay_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+int replay_openat(int at, const char *path, int flags, ...);
 int replay_munmap(void *at, size_t size);
 ssize_t replay_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
                         const struct iovec *there, unsigned long m, unsigned long flags);

@@ -136,7 +136,7 @@ int mca_base_component_var_register(const mca_base_component_t *component, const
                                     mca_base_var_flag_t flags, mca_base_var_info_lvl_t level,
                                     mca_base_var_scope_t scope, void *storage)
 {
-    static char texts[8][80];
+    static char texts[8][160];
     static int count;
     const char *value = set_to(name, texts[count], sizeof(texts[count]));
 
@@ -406,6 +406,7 @@ void ompi_begin(void)
     int members[PROGRAM_RANKS];
 
     describe_process();
+    opal_uses_threads = replay_program()->has_threads;
     OBJ_CONSTRUCT(&ompi_mpi_communicators, opal_pointer_array_t);
     OBJ_CONSTRUCT(&ompi_request_f_to_c_table, opal_pointer_array_t);
     OBJ_CONSTRUCT(&ompi_coll_base_framework.framework_components, opal_list_t);
@@ -424,8 +425,23 @@ void ompi_begin(void)
     make_comm(&ompi_mpi_comm_world.comm, 0, members, replay_program()->ranks);
 }
 
+/* As MPI_T reads them. */
+static void look_at_counters(void)
+{
+    struct ibshift_transport_counters counters;
+
+    ibshift_transport_counters(&counters);
+    if (counters.engine.failed_ops > counters.engine.ops ||
+        (counters.engine.failed_ops > 0 && !own.has_failed)) {
+        replay_fail("rank %d: %llu of %llu collectives have failed, as is counted", replay_self(),
+                    (unsigned long long)counters.engine.failed_ops,
+                    (unsigned long long)counters.engine.ops);
+    }
+}
+
 void ompi_end(void)
 {
+    look_at_counters();
     ompi_mpi_state = OMPI_MPI_STATE_FINALIZE_STARTED;
     OBJ_DESTRUCT(&ompi_mpi_comm_world.comm);
     (void)mca_coll_ibshift_component.collm_version.mca_close_component();

@@ -177,6 +177,9 @@ static void make_act(struct program_act *act, const struct program *program, uin
         act->at = below(random, 1ull << (12 + below(random, 8)));
         act->count = below(random, 1ull << below(random, 10));
         break;
+    case FAULT_NO_FILE:
+        act->at = 1 + below(random, 1ull << below(random, 7));
+        break;
     case FAULT_NO_ROOM:
     case FAULT_NO_COPY:
         act->at = 1;
@@ -193,16 +196,28 @@ static void make_parameters(struct program *program, uint64_t *random)
     static const char *const paces[] = {"auto", "auto", "none", "window:2", "window:3/1024", "clk"};
     static const char *const odd[] = {"eager_limit=512", "native=0", "node=0", "pace=none",
                                       "expert=window=7"};
+    static const char *const more[] = {"",
+                                       "",
+                                       "",
+                                       "",
+                                       "burst=512",
+                                       "device=softhca0",
+                                       "device=softhca0:1,softhca0:1 ",
+                                       "device=none:3,softhca",
+                                       "pkey=1",
+                                       "service_level=3",
+                                       "explain=1",
+                                       "gid_index=0"};
 
     program->has_node = below(random, 4) != 0;
-    (void)below(random, 4); /* a parameter that is gone: seeds keep their meaning */
     snprintf(program->parameters, sizeof(program->parameters),
-             "deadline=15 memory=%u eager_limit=%u ports=%u node=%d pace=%s "
-             "expert=connections=%u,adaptive_data=%u,node_memory=%u,window=%u",
-             1u << (20 + below(random, 3)), eager[below(random, 3)], 1 + (uint32_t)below(random, 2),
-             program->has_node, paces[below(random, 6)], (uint32_t)below(random, 3),
-             (uint32_t)below(random, 2), 1u << (16 + below(random, 6)),
-             1 + (uint32_t)below(random, 32));
+             "deadline=15 %s memory=%u eager_limit=%u ports=%u node=%d pace=%s "
+             "expert=connections=%u,adaptive_data=%u,node_memory=%u,window=%u,leader_memory=%u",
+             more[below(random, sizeof(more) / sizeof(more[0]))], 1u << (20 + below(random, 3)),
+             eager[below(random, 3)], 1 + (uint32_t)below(random, 2), program->has_node,
+             paces[below(random, 6)], (uint32_t)below(random, 3), (uint32_t)below(random, 2),
+             1u << (16 + below(random, 6)), 1 + (uint32_t)below(random, 32),
+             64u << below(random, 20));
     program->odd_rank = below(random, 32) == 0 ? (int)below(random, (uint64_t)program->ranks) : -1;
     snprintf(program->odd, sizeof(program->odd), "%s", odd[below(random, 5)]);
 }
@@ -237,6 +252,7 @@ void program_make(struct program *program, uint64_t seed)
     program->queue = 8u << below(&random, 4);
     program->has_paths = below(&random, 2);
     program->has_cache = below(&random, 4) != 0;
+    program->has_threads = below(&random, 4) == 0;
     program->processors = below(&random, 2) == 0 ? 1 : 64;
     program->locked = below(&random, 2) == 0 ? SIZE_MAX : (size_t)8 << 20;
     make_parameters(program, &random);
@@ -264,6 +280,7 @@ static void print_act(const struct program_act *act)
                                         [FAULT_NO_MEMORY] = "gets no memory from allocation",
                                         [FAULT_NO_ROOM] = "finds no room in shared memory from try",
                                         [FAULT_NO_COPY] = "may not copy between processes from try",
+                                        [FAULT_NO_FILE] = "opens and maps no file from try",
                                         [FAULT_CLOCK_JUMPS] = "has a clock that jumps at branch",
                                         [FAULT_HOSTILE] = "has garbage for others from branch"};
 
@@ -281,11 +298,11 @@ void program_print(const struct program *program)
     static const char *const kinds[] = {"call", "begin", "persist", "wait",
                                         "make", "free",  "unmap",   "unlike"};
 
-    printf("seed %llu: %d ranks on %d hosts of %d processors, rings %u, queue %u%s%s%s%s\n  "
+    printf("seed %llu: %d ranks on %d hosts of %d processors, rings %u, queue %u%s%s%s%s%s\n  "
            "softhca-run %s\n  %s\n",
            (unsigned long long)program->seed, program->ranks, program->hosts, program->processors,
            program->rings, program->queue, program->has_cache ? "" : ", no cache of registrations",
-           program->knows_ends ? ", ends are known" : "",
+           program->has_threads ? ", threads" : "", program->knows_ends ? ", ends are known" : "",
            program->has_stranger ? ", a stranger" : "",
            program->has_stale ? ", files of others" : "", program->adapter, program->parameters);
     if (program->odd_rank >= 0) {

@@ -61,6 +61,7 @@ enum program_fault {
     FAULT_NO_MEMORY,   /* an allocation, from the one with number `at` on, `count` times */
     FAULT_NO_ROOM,     /* in the folder of shared memory */
     FAULT_NO_COPY,     /* the kernel does not copy between processes */
+    FAULT_NO_FILE,     /* no file is opened or mapped: no descriptor is left, or no address space */
     FAULT_CLOCK_JUMPS, /* of its host, at its branch number `at` */
     FAULT_HOSTILE,     /* from there on what others see of it is garbage, one time of `count` */
     PROGRAM_FAULT_KINDS
@@ -84,9 +85,10 @@ struct program {
     bool has_node;                /* ranks of a host use shared memory */
     uint32_t rings, queue;        /* from here on: options of the nets */
     bool has_paths, has_cache;
+    bool has_threads;     /* the program may have some: locks are taken */
     int processors;       /* of a host */
     size_t locked;        /* bytes, as ulimit -l */
-    char parameters[320]; /* name=value, of the component */
+    char parameters[400]; /* name=value, of the component */
     int odd_rank;         /* has odd as parameters before those; -1: no rank */
     char odd[64];
     char adapter[160]; /* options of softhca-run */

@@ -26,6 +26,7 @@ enum story_count {
     COUNT_NO_MEMORY,
     COUNT_NO_ROOM,
     COUNT_NO_COPY,
+    COUNT_NO_FILE,
     COUNT_JUMPS,
     COUNT_GARBAGE,
     COUNT_DATAGRAMS,
