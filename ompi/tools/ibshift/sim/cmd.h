@@ -8,7 +8,7 @@
 
 enum {
     SIM_WINDOW = 32, /* of coll_ibshift_expert, if not set */
-    SIM_JOBS_MAX = 10000,
+    SIM_JOBS_MAX = 1000,
 };
 
 struct sim_command {

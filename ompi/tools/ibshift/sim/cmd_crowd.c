@@ -13,6 +13,8 @@ struct member { /* of the crowd */
     char *line; /* its words; NULL: it was dealt */
     char name[NAME_ROOM];
     uint64_t alone, ideal, beside; /* ps */
+    uint64_t *busy;                /* [port]: ps of its calls alone */
+    double shared; /* ps: of the busiest cable that it uses, with one call of each job */
 };
 
 struct crowd {
@@ -184,11 +186,37 @@ static int run_alone(struct member *m)
 {
     int status = run(&m->c, &m->c.world, &m->c.task, 1);
 
-    m->alone = status == CLI_OK ? m->c.run.job[0].time : 0;
+    if (status == CLI_OK) {
+        uint32_t ports = m->c.job.fabric->port_count;
+
+        m->alone = m->c.run.job[0].time;
+        m->busy = sim_zeroed(ports, sizeof(*m->busy));
+        for (uint32_t i = 0; i < ports; i++) {
+            m->busy[i] = m->c.run.fabric->ports[i].busy[false];
+        }
+    }
     status = status == CLI_OK ? sim_ideal_find(&m->c) : status;
     m->ideal = m->c.ideal;
     sim_run_close(&m->c.run);
     return status;
+}
+
+/* What the routes let them share. */
+static void find_shared(struct crowd *w)
+{
+    for (uint32_t i = 0; i < w->c->job.fabric->port_count; i++) {
+        double all = 0;
+
+        for (uint32_t j = 0; j < w->count; j++) {
+            all += (double)w->job[j].busy[i] / w->job[j].c.calls;
+        }
+        for (uint32_t j = 0; j < w->count; j++) {
+            struct member *m = &w->job[j];
+            double shared = m->busy[i] > 0 ? all * m->c.calls : 0;
+
+            m->shared = shared > m->shared ? shared : m->shared;
+        }
+    }
 }
 
 static int run_together(struct crowd *w)
@@ -225,6 +253,7 @@ static int run_all(struct crowd *w)
         status = run_alone(&w->job[j]);
     }
     if (status == CLI_OK) {
+        find_shared(w);
         status = run_together(w);
     }
     sim_progress_clear(w->c);
@@ -241,6 +270,11 @@ static double beside_alone(const struct member *m)
 static double over_ideal(const struct member *m)
 {
     return m->ideal > 0 ? (double)m->alone / (double)m->ideal : 0;
+}
+
+static double shared_ideal(const struct member *m)
+{
+    return m->ideal > 0 ? m->shared / (double)m->ideal : 0;
 }
 
 /* Of beside over alone. */
@@ -264,13 +298,15 @@ static void print_text(const struct crowd *w)
 
     printf("%u job%s on %u of %u hosts\n", w->count, cli_plural(w->count), w->hosts,
            w->c->job.fabric->host_count);
-    puts("job  ranks  hosts     alone us    beside us  beside/alone  alone/ideal  what");
+    puts("job  ranks  hosts     alone us    beside us  beside/alone  shared/ideal  alone/ideal  "
+         "what");
     for (uint32_t j = 0; j < w->count; j++) {
         const struct member *m = &w->job[j];
 
-        printf("%3u %6u %6u %12.3f %12.3f %13.3f %12.3f  %s; %s\n", j + 1,
+        printf("%3u %6u %6u %12.3f %12.3f %13.3f %13.3f %12.3f  %s; %s\n", j + 1,
                m->c.job.placement->ranks, m->c.job.placement->hosts, (double)m->alone / 1e6,
-               (double)m->beside / 1e6, beside_alone(m), over_ideal(m), m->c.title, m->c.pace_text);
+               (double)m->beside / 1e6, beside_alone(m), shared_ideal(m), over_ideal(m), m->c.title,
+               m->c.pace_text);
     }
     printf("beside/alone: %.3f at worst, %.3f on average\n", worst, mean);
 }
@@ -302,6 +338,7 @@ static void print_json(const struct crowd *w)
         json_value(&j, "alone", "%.9g", (double)m->alone / 1e12);
         json_value(&j, "beside", "%.9g", (double)m->beside / 1e12);
         json_value(&j, "beside_over_alone", "%.4f", beside_alone(m));
+        json_value(&j, "shared_over_bound", "%.4f", shared_ideal(m));
         json_value(&j, "alone_over_bound", "%.4f", over_ideal(m));
         json_close(&j, '}');
     }
@@ -315,6 +352,7 @@ static void close_jobs(struct crowd *w)
         sim_choice_free(&w->job[j].c);
         fabric_job_close(&w->job[j].c.job);
         free(w->job[j].line);
+        free(w->job[j].busy);
     }
     free(w->job);
 }
