@@ -46,7 +46,7 @@ static void put(void *context, const char *text)
 
 static void set_teller(struct ibs_job *job, const char *host)
 {
-    ibshift_teller_set(&(struct ibshift_teller){.folders = {IBSHIFT_LIB_DATA_DIR},
+    ibshift_teller_set(&(struct ibshift_teller){.folders = {IBSHIFT_LIBRARY_DATA},
                                                 .host = host,
                                                 .job = job->launch.job,
                                                 .self = job->setup.rank,
@@ -232,7 +232,7 @@ static void end(struct ibs_job *job)
 {
     ibshift_lib_requests_free(job);
     ibshift_endpoint_close();
-    ibshift_teller_set(&(struct ibshift_teller){.folders = {IBSHIFT_LIB_DATA_DIR}, .host = ""});
+    ibshift_teller_set(&(struct ibshift_teller){.folders = {IBSHIFT_LIBRARY_DATA}, .host = ""});
     free(job->cards);
     free(job->options);
     pthread_mutex_destroy(&job->lock);
