@@ -19,7 +19,7 @@ USER := $(foreach f,malloc calloc free,-D$(f)=user_$(f))
 OMPI := -lmpi -lopen-pal
 GLUE := $(shell sed -n 's/^coll_ibshift_CPPFLAGS = //p' $(BUILD)/ompi/mca/coll/ibshift/Makefile) -DIBSHIFT_HELP_DIR='"$(abspath $(COMPONENT))"'
 BRANCHES := -fsanitize-coverage=trace-pc
-product := $(foreach depth,*.c */*.c */*/*.c,$(wildcard $(COMPONENT)/$(depth)))
+product := $(filter-out $(COMPONENT)/lib/%,$(foreach depth,*.c */*.c */*/*.c,$(wildcard $(COMPONENT)/$(depth)))) # lib: the library for others
 adapter := $(foreach d,shm verbs run wire fault,$(wildcard $(HCA)/$(d)/*.c))
 adapter := $(filter-out %/faultspec.c,$(adapter))
 rank := $(product) $(adapter) $(addprefix $(TOP)/test/replay/,rank.c call.c buffers.c kinds.c ompi.c nets.c cache.c left.c stranger.c branch.c)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "causes.h"
+#include "group/report.h"
 #include "left.h"
 #include "scheduler.h"
 
@@ -84,17 +85,21 @@ void __wrap_ibshift_engine_free(struct ibshift_engine *engine)
     __real_ibshift_engine_free(engine);
 }
 
-int __wrap_ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                          const struct ibshift_op *op, const char *name)
+static struct ompi_communicator_t *comm_of(const struct ibshift_group *group)
 {
-    ompi_failed(comm, op->status, (int)op->failed_peer);
-    return __real_ibshift_report(module, comm, op, name);
+    return opal_pointer_array_get_item(&ompi_mpi_communicators, (int)group->id);
 }
 
-int __wrap_ibshift_report_counts(const mca_coll_ibshift_module_t *module,
-                                 const struct ompi_communicator_t *comm, uint32_t seq,
-                                 const struct ibshift_mixed_unlike *unlike, const char *name)
+void __wrap_ibshift_report(struct ibshift_group *group, struct ibshift_net *net,
+                           const struct ibshift_op *op, const char *name)
 {
-    ompi_failed(comm, -EPROTO, (int)module->peers[unlike->from]);
-    return __real_ibshift_report_counts(module, comm, seq, unlike, name);
+    ompi_failed(comm_of(group), op->status, (int)op->failed_peer);
+    __real_ibshift_report(group, net, op, name);
+}
+
+void __wrap_ibshift_report_counts(const struct ibshift_group *group, uint32_t seq,
+                                  const struct ibshift_mixed_unlike *unlike, const char *name)
+{
+    ompi_failed(comm_of(group), -EPROTO, (int)group->peers[unlike->from]);
+    __real_ibshift_report_counts(group, seq, unlike, name);
 }

@@ -193,7 +193,9 @@ static void make_act(struct program_act *act, const struct program *program, uin
 static void make_parameters(struct program *program, uint64_t *random)
 {
     static const uint32_t eager[] = {64, 1024, 16384};
-    static const char *const paces[] = {"auto", "auto", "none", "window:2", "window:3/1024", "clk"};
+    static const char *const paces[] = {"auto",     "auto",          "auto",         "none",
+                                        "window:2", "window:3/1024", "window:8/256", "clk",
+                                        "clk:1",    "window:0"};
     static const char *const odd[] = {"eager_limit=512", "native=0", "node=0", "pace=none",
                                       "expert=window=7"};
     static const char *const more[] = {"",
@@ -212,12 +214,13 @@ static void make_parameters(struct program *program, uint64_t *random)
     program->has_node = below(random, 4) != 0;
     snprintf(program->parameters, sizeof(program->parameters),
              "deadline=15 %s memory=%u eager_limit=%u ports=%u node=%d pace=%s "
-             "expert=connections=%u,adaptive_data=%u,node_memory=%u,window=%u,leader_memory=%u",
+             "expert=connections=%u,adaptive_data=%u,node_memory=%u,window=%u,leader_memory=%u,"
+             "adaptive=%d",
              more[below(random, sizeof(more) / sizeof(more[0]))], 1u << (20 + below(random, 3)),
              eager[below(random, 3)], 1 + (uint32_t)below(random, 2), program->has_node,
-             paces[below(random, 6)], (uint32_t)below(random, 3), (uint32_t)below(random, 2),
+             paces[below(random, 10)], (uint32_t)below(random, 3), (uint32_t)below(random, 2),
              1u << (16 + below(random, 6)), 1 + (uint32_t)below(random, 32),
-             64u << below(random, 20));
+             64u << below(random, 20), (int)below(random, 3) - 1);
     program->odd_rank = below(random, 32) == 0 ? (int)below(random, (uint64_t)program->ranks) : -1;
     snprintf(program->odd, sizeof(program->odd), "%s", odd[below(random, 5)]);
 }
