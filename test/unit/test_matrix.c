@@ -111,6 +111,18 @@ static void one_is_hot(void **state)
     assert_in_range(most, 4 * mean, 6 * mean);
 }
 
+static void one_block_is_giant(void **state)
+{
+    int giants = 0;
+
+    make("giant:7:2");
+    for (int i = 0; i < RANKS * RANKS; i++) {
+        giants += bytes[i / RANKS][i % RANKS] == 7 * BYTES;
+    }
+    assert_int_equal(giants, 1);
+    assert_in_range(sum_of(0, false), (RANKS - 1) * BYTES, (RANKS + 5) * BYTES);
+}
+
 static int read_text(const char *text, struct ibshift_error *err)
 {
     FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
@@ -182,6 +194,7 @@ int main(void)
         cmocka_unit_test(few_get_something),
         cmocka_unit_test(all_send_as_much_as_they_get),
         cmocka_unit_test(one_is_hot),
+        cmocka_unit_test(one_block_is_giant),
         cmocka_unit_test(files_are_read),
         cmocka_unit_test(bad_lines_are_told),
         cmocka_unit_test(bad_words_are_told),

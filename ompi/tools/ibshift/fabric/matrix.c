@@ -102,6 +102,15 @@ static void make_hot(struct matrix *m)
     }
 }
 
+static void make_giant(struct matrix *m)
+{
+    uint32_t from = ibshift_random_below(&m->seed, m->ranks);
+    uint32_t distance = 1 + ibshift_random_below(&m->seed, m->ranks - 1);
+
+    make_uniform(m);
+    *block(m, from, (from + distance) % m->ranks) *= m->number;
+}
+
 /* A shift of a shuffled list moves every rank. */
 static void make_sparse(struct matrix *m)
 {
@@ -124,6 +133,7 @@ static const struct kind {
              {"builder", make_builder, 2, "a ratio from 1 to 1000000 and a seed"},
              {"topk", make_topk, 2, "a number of ranks and a seed"},
              {"hot", make_hot, 2, "per cent and a seed"},
+             {"giant", make_giant, 2, "a factor and a seed"},
              {"sparse", make_sparse, 2, "a number of permutations and a seed"}};
 
 static const struct kind *kind_of(const char *text, size_t *length)

@@ -9,6 +9,7 @@
  *     builder:RATIO:SEED   the same, from the first half of the ranks to the second, and nothing else
  *     topk:K:SEED          each rank deals what it has to K others only, as tokens go to experts
  *     hot:PERCENT:SEED     as random, but one rank gets PERCENT of what a rank gets in the mean
+ *     giant:FACTOR:SEED    all alike, but one block is FACTOR times as long
  *     sparse:K:SEED        K permutations: every rank sends as much as it gets
  */
 #ifndef IBSHIFT_FABRIC_MATRIX_H
@@ -22,7 +23,7 @@
 /* Of an option's help. */
 #define MATRIX_HELP                                                                                \
     "FILE, uniform, random:SEED, spread:RATIO:SEED, builder:RATIO:SEED, topk:K:SEED, "             \
-    "hot:PERCENT:SEED or sparse:K:SEED"
+    "hot:PERCENT:SEED, giant:FACTOR:SEED or sparse:K:SEED"
 
 enum { MATRIX_MOST = 1000000000 /* bytes of a block */ };
 
