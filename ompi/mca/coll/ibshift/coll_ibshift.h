@@ -44,7 +44,9 @@ struct mca_coll_ibshift_module_t {
     mca_coll_base_module_t *borrowed[IBSHIFT_LENDERS]; /* that no slot holds */
 
     /* Of a communicator with native collectives; the rest is NULL or 0. */
-    struct ibshift_group group;
+    struct ibshift_group group; /* id: may be IBSHIFT_NO_NUMBER, IBSHIFT_AGREEING */
+    uint32_t taken;             /* what they agree on */
+    struct mca_coll_ibshift_module_t *next_agreed;
     _Atomic uint64_t
         seq; /* blocking and nonblocking collectives so far, twice, shifted by 32 bits */
     _Atomic uint32_t persistent; /* persistent ones created so far */
@@ -113,16 +115,25 @@ void ibshift_borrow_close(void);
  */
 uint32_t *ibshift_cards_peers(struct ompi_communicator_t *comm);
 
+/* coll_ibshift_comms.c */
+
+extern const struct ibshift_net_comms ibshift_comms;
+
+/* Of a module without a number, in a blocking collective that all ranks call. NOT_SUPPORTED, alike
+ * on all of them: there is none. The module gives it back before it goes. */
+int ibshift_number_agree(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm);
+void ibshift_number_give_back(mca_coll_ibshift_module_t *module);
+
+/* What runs on the communicator ends: it was revoked, or has lost a rank. */
+int ibshift_revoke_local(struct ompi_communicator_t *comm, mca_coll_base_module_t *module);
+void ibshift_revoke_lost(void); /* looks for such communicators */
+
 /* For want of memory this rank takes no part in the communicator, where the others wait for it:
  * who asks is told. */
 void ibshift_absent(const struct ompi_communicator_t *comm);
 
 /* The endpoint, with what Open MPI's launcher and its lower layers do for it. Publishes the card. */
 void ibshift_transport_open(ibshift_trace_t *(*open_trace)(void));
-
-/* What runs on the communicator ends: it was revoked, or has lost a rank. */
-int ibshift_revoke_local(struct ompi_communicator_t *comm, mca_coll_base_module_t *module);
-void ibshift_revoke_lost(void); /* looks for such communicators */
 
 struct ibshift_transport_counters {
     struct ibshift_engine_stats engine;

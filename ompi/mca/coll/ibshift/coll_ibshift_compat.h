@@ -235,17 +235,32 @@ static inline const struct ibshift_device_hooks *ibshift_compat_devices(void)
 
 /*
  * A number that is the same on all ranks of the communicator and that no other communicator of
- * these processes has at the same time. False: there is none (made from an MPI session), or it is
- * beyond what keys have room for (net.h).
+ * these processes has at the same time. IBSHIFT_NO_NUMBER: the ranks have to agree on one, drawn
+ * from the long identifier, which is alike on them. False: it is beyond what keys have room for
+ * (net.h).
  */
+enum {
+    IBSHIFT_AGREED_NUMBERS = 1 << (IBSHIFT_NET_COMM_BITS - 1) /* and above; those below are given */
+};
+#define IBSHIFT_NO_NUMBER UINT32_MAX
+#define IBSHIFT_AGREEING  (UINT32_MAX - 1)
+
 static inline bool ibshift_comm_wire_id(const struct ompi_communicator_t *comm, uint32_t *id)
 {
 #if OMPI_MAJOR_VERSION == 4
     *id = comm->c_contextid;
-    return *id == ibshift_net_comm(*id);
 #else
-    *id = comm->c_index;
-    return OMPI_COMM_IS_GLOBAL_INDEX(comm) && *id == ibshift_net_comm(*id);
+    *id = OMPI_COMM_IS_GLOBAL_INDEX(comm) ? comm->c_index : IBSHIFT_NO_NUMBER;
+#endif
+    return IBSHIFT_NO_NUMBER == *id || *id < IBSHIFT_AGREED_NUMBERS;
+}
+
+static inline uint64_t ibshift_comm_long_id(const struct ompi_communicator_t *comm)
+{
+#if OMPI_MAJOR_VERSION == 4
+    return comm->c_contextid;
+#else
+    return comm->c_contextid.cid_base + (comm->c_contextid.cid_sub.u64 << 48);
 #endif
 }
 

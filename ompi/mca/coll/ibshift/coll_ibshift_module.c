@@ -60,8 +60,10 @@ static void make_native(mca_coll_ibshift_module_t *module, struct ompi_communica
     module->group.name = comm->c_name;
     module->group.rank = (uint32_t)ompi_comm_rank(comm);
     module->group.size = (uint32_t)ompi_comm_size(comm);
-    ibshift_engine_enter(ibshift_endpoint.engine, module->group.id);
-    ibshift_requests_enter(module);
+    if (IBSHIFT_NO_NUMBER != module->group.id) {
+        ibshift_engine_enter(ibshift_endpoint.engine, module->group.id);
+        ibshift_requests_enter(module);
+    }
     IBSHIFT_NATIVE(INSTALL)
 }
 
@@ -141,8 +143,10 @@ static void module_destruct(mca_coll_ibshift_module_t *module)
     give_back_fallbacks(module);
     ibshift_group_free(&module->group);
     ibshift_tapes_free(module);
-    if (NULL != module->group.peers && NULL != ibshift_endpoint.engine) {
+    if (NULL != module->group.peers && NULL != ibshift_endpoint.engine &&
+        IBSHIFT_NO_NUMBER != module->group.id) {
         has_failed = ibshift_engine_forget(ibshift_endpoint.engine, module->group.id);
+        ibshift_number_give_back(module);
     }
     ibshift_standing_free(module->standing, has_failed);
     module->standing = NULL;

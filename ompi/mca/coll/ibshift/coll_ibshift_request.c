@@ -392,6 +392,14 @@ int ibshift_call(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *
             return OMPI_SUCCESS;
         }
     }
+    if (module->group.id >= IBSHIFT_AGREEING) {
+        rc = IBSHIFT_BLOCKING == form && IBSHIFT_NO_NUMBER == module->group.id
+                 ? ibshift_number_agree(module, comm)
+                 : OMPI_ERR_NOT_SUPPORTED;
+        if (OMPI_SUCCESS != rc) {
+            return rc;
+        }
+    }
     rc = ibshift_job_describe(module, called, &job);
     if (OMPI_SUCCESS != rc) {
         return rc;

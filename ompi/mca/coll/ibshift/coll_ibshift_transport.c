@@ -107,65 +107,6 @@ static void close_cache(void)
     }
 }
 
-/* Has it got as far as to its collectives? */
-static bool has_comm(void *context, uint32_t id, uint32_t member)
-{
-    struct ompi_communicator_t *comm = ompi_comm_lookup(id);
-    const mca_coll_ibshift_module_t *module;
-    uint32_t its_id;
-    int rank = 0;
-
-    if (NULL == comm || NULL == comm->c_coll || !ibshift_comm_wire_id(comm, &its_id) ||
-        its_id != id || NULL == (module = ibshift_module_of(comm))) {
-        return false;
-    }
-    if (IBSHIFT_ANY_MEMBER == member) {
-        return true;
-    }
-    while (NULL != module->group.peers && rank < ompi_comm_size(comm) &&
-           module->group.peers[rank] != member) {
-        rank++;
-    }
-    return NULL != module->group.peers && rank < ompi_comm_size(comm);
-}
-
-static struct ibshift_ledger *ledger(void *context, uint32_t id)
-{
-    struct ompi_communicator_t *comm = ompi_comm_lookup(id);
-    mca_coll_ibshift_module_t *module =
-        NULL != comm && NULL != comm->c_coll ? ibshift_module_of(comm) : NULL;
-
-    return NULL != module && NULL != module->group.peers && module->group.id == id
-               ? &module->group.ledger
-               : NULL;
-}
-
-int ibshift_revoke_local(struct ompi_communicator_t *comm, mca_coll_base_module_t *base)
-{
-    mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;
-    int code = ibshift_comm_lost(comm), first = OMPI_SUCCESS;
-
-    if (NULL != module->group.peers && OMPI_SUCCESS != code &&
-        atomic_compare_exchange_strong(&module->failed, &first, code)) {
-        ibshift_engine_give_up(ibshift_endpoint.engine, module->group.id,
-                               module->group.peers[module->group.rank], -ECONNABORTED);
-    }
-    return OMPI_SUCCESS;
-}
-
-void ibshift_revoke_lost(void)
-{
-    for (int i = 0; i < opal_pointer_array_get_size(&ompi_mpi_communicators); i++) {
-        struct ompi_communicator_t *comm = ompi_comm_lookup((uint32_t)i);
-        mca_coll_ibshift_module_t *module =
-            NULL == comm || NULL == comm->c_coll ? NULL : ibshift_module_of(comm);
-
-        if (NULL != module) {
-            (void)ibshift_revoke_local(comm, &module->super);
-        }
-    }
-}
-
 static char *receive(uint32_t peer, size_t *size)
 {
     opal_process_name_t name = {.jobid = OMPI_PROC_MY_NAME->jobid, .vpid = peer};
@@ -191,7 +132,8 @@ void ibshift_transport_open(ibshift_trace_t *(*open_trace)(void))
         .near = (uint32_t)ompi_process_info.num_local_peers + 1,
         .topology = OPAL_SUCCESS == opal_hwloc_base_get_topology() ? opal_hwloc_topology : NULL,
         .has_threads = &opal_uses_threads,
-        .comms = {.is_here = has_comm, .ledger = ledger},
+        .is_tolerant = ibshift_compat_is_tolerant(),
+        .comms = ibshift_comms,
         .exchange = {opal_local_arch, receive, ibshift_params_differ},
         .release = {OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION},
         .open_cache = open_cache,
@@ -236,18 +178,6 @@ static void report_absent(uint32_t size)
     }
     if (!ibshift_params.explain && ibshift_cards_keys_apart(size, text, sizeof(text))) {
         ibshift_help("keys-apart", text);
-    }
-}
-
-void ibshift_absent(const struct ompi_communicator_t *comm)
-{
-    struct ibshift_engine *engine = ibshift_endpoint.engine;
-    uint32_t id;
-
-    if (NULL != engine && ibshift_params.native && OMPI_COMM_IS_INTRA(comm) &&
-        ibshift_comm_wire_id(comm, &id)) {
-        ibshift_engine_enter(engine, id);
-        ibshift_engine_give_up(engine, id, OMPI_PROC_MY_NAME->vpid, -ENOMEM);
     }
 }
 

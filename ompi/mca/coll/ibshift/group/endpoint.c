@@ -77,6 +77,7 @@ static int open_adapter(char *error, size_t size)
     options.max_eager = ibshift_params.eager_limit;
     options.timeout = ibshift_params.timeout;
     options.retry = ibshift_params.retry;
+    options.is_tolerant = own.launch->is_tolerant;
     options.adaptive = ibshift_params.adaptive_data;
     options.cache =
         own.launch->open_cache == NULL ? NULL : own.launch->open_cache(ibshift_endpoint.verbs);

@@ -31,6 +31,7 @@ struct ibshift_launch {
     void *
         topology; /* hwloc_topology_t; ports are chosen by it when there are several. NULL: all are as near */
     const bool *has_threads; /* as the engine's option */
+    bool is_tolerant;        /* as the net's over verbs */
     struct ibshift_net_comms comms;
     struct ibshift_exchange exchange;
     int release[3]; /* of Open MPI, which measured costs are kept under; all 0: there is none */
