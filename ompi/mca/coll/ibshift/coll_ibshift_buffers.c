@@ -38,7 +38,7 @@ size_t ibshift_type_size(const struct ompi_datatype_t *type)
 /* n elements lie in one piece of n times their size. */
 static bool is_one_piece(const struct ompi_datatype_t *type, size_t n)
 {
-    return n == 0 || ompi_datatype_is_contiguous_memory_layout(type, n > 1 ? 2 : 1);
+    return 0 == n || ompi_datatype_is_contiguous_memory_layout(type, n > 1 ? 2 : 1);
 }
 
 static size_t count_of(const struct ibshift_side *side, uint32_t block)
@@ -74,17 +74,17 @@ static size_t unit_of(const struct ibshift_side *side)
 
 static bool has_displs(const struct ibshift_side *side)
 {
-    return side->shape == IBSHIFT_SIDE_COUNTS || side->shape == IBSHIFT_SIDE_TYPES;
+    return IBSHIFT_SIDE_COUNTS == side->shape || IBSHIFT_SIDE_TYPES == side->shape;
 }
 
 static struct ompi_datatype_t *type_of(const struct ibshift_side *side, uint32_t block)
 {
-    return side->shape == IBSHIFT_SIDE_TYPES ? side->types[block] : side->type;
+    return IBSHIFT_SIDE_TYPES == side->shape ? side->types[block] : side->type;
 }
 
 static uint32_t distinct_types(const struct ibshift_side *side)
 {
-    if (side->shape == IBSHIFT_SIDE_TYPES) {
+    if (IBSHIFT_SIDE_TYPES == side->shape) {
         return side->blocks;
     }
     return NULL == side->type ? 0 : 1;
@@ -176,8 +176,8 @@ static bool are_known_and_whole(const struct ibshift_side *side)
 
 bool ibshift_side_is_whole(const struct ibshift_side *side)
 {
-    return side->shape == IBSHIFT_SIDE_ABSENT ||
-           (!side->is_apart && (side->shape == IBSHIFT_SIDE_TYPES ? are_known_and_whole(side)
+    return IBSHIFT_SIDE_ABSENT == side->shape ||
+           (!side->is_apart && (IBSHIFT_SIDE_TYPES == side->shape ? are_known_and_whole(side)
                                                                   : is_one_piece(side->type, 2)));
 }
 
@@ -197,18 +197,18 @@ static const char *first_byte(const struct ibshift_side *side)
 {
     uint32_t block = 0;
 
-    if (side->bytes == 0) {
+    if (0 == side->bytes) {
         return NULL;
     }
     if (!has_displs(side)) {
         return side->user + ibshift_type_lower_bound(side->type);
     }
-    while (ibshift_side_block_bytes(side, block) == 0) {
+    while (0 == ibshift_side_block_bytes(side, block)) {
         block++;
     }
     return side->user +
            ibshift_array_at(side->displs, block) *
-               (side->shape == IBSHIFT_SIDE_TYPES ? 1 : ibshift_type_extent(side->type)) +
+               (IBSHIFT_SIDE_TYPES == side->shape ? 1 : ibshift_type_extent(side->type)) +
            ibshift_type_lower_bound(type_of(side, block));
 }
 
@@ -221,7 +221,7 @@ static void find_where(struct ibshift_side *side)
 
 void ibshift_side_prepare(struct ibshift_side *side)
 {
-    if (side->shape == IBSHIFT_SIDE_ABSENT) {
+    if (IBSHIFT_SIDE_ABSENT == side->shape) {
         return;
     }
     if (has_displs(side)) {
@@ -229,7 +229,7 @@ void ibshift_side_prepare(struct ibshift_side *side)
             side->bytes += ibshift_side_block_bytes(side, i);
         }
         side->is_staged =
-            side->is_apart || (side->shape == IBSHIFT_SIDE_TYPES ? !has_whole_types(side)
+            side->is_apart || (IBSHIFT_SIDE_TYPES == side->shape ? !has_whole_types(side)
                                                                  : !is_one_piece(side->type, 2));
     } else {
         size_t n = elements(side);
@@ -242,9 +242,9 @@ void ibshift_side_prepare(struct ibshift_side *side)
 
 size_t ibshift_side_offsets(const struct ibshift_side *side)
 {
-    bool needs_offsets = side->shape == IBSHIFT_SIDE_RUNS || (side->is_staged && has_displs(side));
+    bool needs_offsets = IBSHIFT_SIDE_RUNS == side->shape || (side->is_staged && has_displs(side));
 
-    if (side->shape == IBSHIFT_SIDE_TYPES && !side->is_staged) {
+    if (IBSHIFT_SIDE_TYPES == side->shape && !side->is_staged) {
         return (size_t)side->blocks * 2; /* places and lengths */
     }
     return needs_offsets ? (size_t)side->blocks + 1 : 0;
@@ -255,7 +255,7 @@ static char *base_of(const struct ibshift_side *side)
     if (side->is_staged) {
         return side->scratch;
     }
-    return side->bytes == 0 || side->shape == IBSHIFT_SIDE_TYPES
+    return 0 == side->bytes || IBSHIFT_SIDE_TYPES == side->shape
                ? side->user
                : side->user + ibshift_type_lower_bound(side->type);
 }
@@ -279,7 +279,7 @@ static void typed_blocks(const struct ibshift_side *side, struct ibshift_blocks 
 
     for (uint32_t i = 0; i < side->blocks; i++) {
         lengths[i] = ibshift_side_block_bytes(side, i);
-        places[i] = lengths[i] == 0 ? 0
+        places[i] = 0 == lengths[i] ? 0
                                     : ibshift_array_at(side->displs, i) +
                                           ibshift_type_lower_bound(side->types[i]);
     }
@@ -328,7 +328,7 @@ void ibshift_side_blocks(const struct ibshift_side *side, uint32_t pieces,
         run_blocks(side, blocks);
         break;
     default:
-        if (side->shape == IBSHIFT_SIDE_TYPES && !side->is_staged) {
+        if (IBSHIFT_SIDE_TYPES == side->shape && !side->is_staged) {
             typed_blocks(side, blocks);
         } else {
             counted_blocks(side, blocks);
@@ -395,7 +395,7 @@ static void convert_host(char *user, struct ompi_datatype_t *type, size_t count,
     size_t bytes = count * ibshift_type_size(type);
     opal_convertor_t convertor;
 
-    if (bytes == 0) {
+    if (0 == bytes) {
         return;
     }
     piece.iov_len = bytes;
@@ -459,7 +459,7 @@ void ibshift_side_move_block(const struct ibshift_side *side, uint32_t block, ch
                              bool pack)
 {
     struct ompi_datatype_t *type = type_of(side, block);
-    ptrdiff_t unit = side->shape == IBSHIFT_SIDE_TYPES ? 1 : ibshift_type_extent(type);
+    ptrdiff_t unit = IBSHIFT_SIDE_TYPES == side->shape ? 1 : ibshift_type_extent(type);
     char *user = side->user + ibshift_array_at(side->displs, block) * unit;
     size_t count = count_of(side, block);
 
@@ -473,7 +473,7 @@ void ibshift_side_move_block(const struct ibshift_side *side, uint32_t block, ch
 
 bool ibshift_side_is_simple(const struct ibshift_side *side, struct ibshift_side_units *units)
 {
-    if (side->shape != IBSHIFT_SIDE_COUNTS || side->is_device || !is_one_piece(side->type, 2)) {
+    if (IBSHIFT_SIDE_COUNTS != side->shape || side->is_device || !is_one_piece(side->type, 2)) {
         return false;
     }
     *units =
@@ -484,7 +484,7 @@ bool ibshift_side_is_simple(const struct ibshift_side *side, struct ibshift_side
 
 void ibshift_side_move(const struct ibshift_side *side, bool pack)
 {
-    if (!side->is_staged || side->bytes == 0 || !(pack ? side->loads : side->stores)) {
+    if (!side->is_staged || 0 == side->bytes || !(pack ? side->loads : side->stores)) {
         return;
     }
     for (uint32_t i = 0; has_displs(side) && i < side->blocks; i++) {

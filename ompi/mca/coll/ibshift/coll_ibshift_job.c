@@ -156,7 +156,7 @@ static int describe_reduction(const mca_coll_ibshift_module_t *module,
     job->send.loads = true;
     job->recv = operands(raw->rbuf, raw);
     job->recv.stores =
-        IBSHIFT_EXSCAN != job->collective || module->group.rank != 0; /* 0 gets nothing */
+        IBSHIFT_EXSCAN != job->collective || 0 != module->group.rank; /* 0 gets nothing */
     if (IBSHIFT_REDUCE_SCATTER == job->collective) {
         describe_scattered(module, raw, job);
     } else if (IBSHIFT_REDUCE == job->collective && module->group.rank != job->root) {
