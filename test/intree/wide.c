@@ -1,6 +1,8 @@
-/* Functions of MPI 4 with MPI_Count, blocking and not: each rank sends each other one as many as both ranks' numbers say. */
+/* Functions of MPI 4 with MPI_Count, blocking and not: each rank sends each other one as many as both ranks' numbers say.
+   With an argument: more elements than an int counts, 3 more than 2^31, of a byte each. */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { RANKS = 8, MOST = 2 * RANKS * RANKS };
 
@@ -42,6 +44,44 @@ static int exchange(int rank, int ranks, int nonblocking)
     return wrong;
 }
 
+static unsigned char byte_at(MPI_Count i)
+{
+    return (unsigned char)(i * 7 + (i >> 20) * 13);
+}
+
+static long differs(const unsigned char *bytes, MPI_Count count)
+{
+    long wrong = 0;
+
+    for (MPI_Count i = 0; i < count; i++) {
+        wrong += bytes[i] != byte_at(i);
+    }
+    return wrong;
+}
+
+static int huge(int rank)
+{
+    const MPI_Count count = ((MPI_Count)1 << 31) + 3;
+    unsigned char *bytes = calloc((size_t)count, 1);
+    long wrong = 0;
+
+    if (bytes == NULL) {
+        return 1;
+    }
+    for (MPI_Count i = 0; rank == 0 && i < count; i++) {
+        bytes[i] = byte_at(i);
+    }
+    MPI_Bcast_c(bytes, count, MPI_UINT8_T, 0, MPI_COMM_WORLD);
+    wrong += differs(bytes, count);
+    for (MPI_Count i = 0; i < count; i++) {
+        bytes[i] &= rank == 0 ? 0xf0 : 0x0f;
+    }
+    MPI_Allreduce_c(MPI_IN_PLACE, bytes, count, MPI_UINT8_T, MPI_BOR, MPI_COMM_WORLD);
+    wrong += differs(bytes, count);
+    free(bytes);
+    return wrong > 0;
+}
+
 int main(int argc, char **argv)
 {
     int rank, ranks, wrong = 0, all = -1;
@@ -49,6 +89,9 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (argc > 1) {
+        wrong += huge(rank);
+    }
     for (int run = 0; run < 6 && ranks <= RANKS; run++) {
         wrong += exchange(rank, ranks, run & 1);
     }
