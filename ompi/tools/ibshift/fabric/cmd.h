@@ -24,6 +24,9 @@ typedef int fabric_run_t(const struct cli_args *args, struct ibshift_fabric *f);
 int fabric_command(struct cli_args *args, int argc, char **argv, fabric_run_t *run);
 int fabric_with(const struct cli_args *args, fabric_run_t *run);
 
+/* Positional 0 (fabric) and 1 (tables, if given). */
+struct ibshift_fabric *fabric_args_load(const struct cli_args *args);
+
 /* The reason in err, printed as this command's message; CLI_USAGE. */
 int fabric_args_fail(const struct cli_args *args, const struct ibshift_error *err);
 void fabric_args_warn(const struct cli_args *args, const struct ibshift_warnings *warnings);

@@ -21,6 +21,9 @@ struct fabric_job {
     uint32_t leaders;           /* of a plan by node; 0: not given */
     uint32_t segments;          /* of a plan's vector; 0: not given */
     uint32_t lid_offset;        /* of all messages in an order that is given */
+    bool has_rails;             /* on all adapters of its nodes */
+    uint32_t rails;             /* so many each; 0: it is not */
+    uint32_t *node_of;          /* [host]: the first host of its node */
     bool is_beside;             /* fabric and order are another job's */
 };
 
@@ -32,6 +35,12 @@ struct fabric_job {
      "HOSTS",                                                                                      \
      "FILE, nodes:LIST, random:K:SEED or fragments:K:LENGTH:SEED (default: all)",                  \
      .where = &(job).hosts},                                                                       \
+        {"--rails",                                                                                \
+         0,                                                                                        \
+         CLI_FLAG,                                                                                 \
+         NULL,                                                                                     \
+         "the job is on all adapters of these hosts' nodes, its ranks node by node",               \
+         .where = &(job).has_rails},                                                               \
     {                                                                                              \
         "--ranks-per-host", 0, CLI_WHOLE, "N",                                                     \
             "ranks on each host, numbered host by host (default: 1)",                              \
@@ -69,6 +78,12 @@ void fabric_job_open(const struct cli_args *args, struct fabric_job *job);
 void fabric_job_beside(const struct cli_args *args, struct fabric_job *job,
                        const struct fabric_job *first, const uint32_t *hosts, uint32_t count);
 void fabric_job_close(struct fabric_job *job);
+
+/* What --hosts says, in the order of the job's ranks, several times where a file says so; and with --rails all
+ * adapters of their nodes, once node_of is there. Of the job's pool. */
+uint32_t *fabric_job_hosts(const struct cli_args *args, struct fabric_job *job, uint32_t *count);
+uint32_t *fabric_job_rails(const struct cli_args *args, struct fabric_job *job,
+                           const uint32_t *hosts, uint32_t *count);
 
 /* "64 ranks on 16 hosts", with which what is printed for people begins. */
 void fabric_job_print(const struct fabric_job *job);

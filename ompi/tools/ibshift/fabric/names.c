@@ -110,11 +110,10 @@ static int by_name(const void *a, const void *b)
     return order != 0 ? order : (x->host > y->host) - (x->host < y->host);
 }
 
-int fabric_nodes_find(const struct ibshift_fabric *f, struct pool *pool, struct fabric_nodes *nodes,
-                      struct ibshift_error *err)
+/* All hosts whose adapters have names of nodes, by these. */
+static void sort_named(const struct ibshift_fabric *f, struct pool *pool,
+                       struct fabric_nodes *nodes)
 {
-    uint32_t kept = 0;
-
     *nodes = (struct fabric_nodes){.at = pool_new(pool, f->host_count, sizeof(*nodes->at))};
     for (uint32_t h = 0; h < f->host_count; h++) {
         struct fabric_node *node = &nodes->at[nodes->count];
@@ -127,6 +126,14 @@ int fabric_nodes_find(const struct ibshift_fabric *f, struct pool *pool, struct 
         }
     }
     qsort(nodes->at, nodes->count, sizeof(*nodes->at), by_name);
+}
+
+int fabric_nodes_find(const struct ibshift_fabric *f, struct pool *pool, struct fabric_nodes *nodes,
+                      struct ibshift_error *err)
+{
+    uint32_t kept = 0;
+
+    sort_named(f, pool, nodes);
     for (uint32_t i = 0; i < nodes->count; i++) {
         if (kept == 0 || strcmp(nodes->at[kept - 1].name, nodes->at[i].name) != 0) {
             nodes->at[kept++] = nodes->at[i];
@@ -137,6 +144,25 @@ int fabric_nodes_find(const struct ibshift_fabric *f, struct pool *pool, struct 
                      : ibshift_fail(err, -ENOENT,
                                     "no adapter has the name of a node: ibnetdiscover shows their "
                                     "descriptions");
+}
+
+uint32_t *fabric_nodes_of(const struct ibshift_fabric *f, struct pool *pool)
+{
+    uint32_t *of = pool_new(pool, f->host_count, sizeof(*of));
+    struct fabric_nodes nodes;
+
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        bool is_same = h > 0 && f->ports[f->hosts[h]].node == f->ports[f->hosts[h - 1]].node;
+
+        of[h] = is_same ? of[h - 1] : h;
+    }
+    sort_named(f, pool, &nodes);
+    for (uint32_t i = 1; i < nodes.count; i++) {
+        if (strcmp(nodes.at[i].name, nodes.at[i - 1].name) == 0) {
+            of[nodes.at[i].host] = of[nodes.at[i - 1].host];
+        }
+    }
+    return of;
 }
 
 static int is_name(const void *name, const void *node)

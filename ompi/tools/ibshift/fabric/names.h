@@ -45,6 +45,9 @@ struct fabric_nodes {
 int fabric_nodes_find(const struct ibshift_fabric *f, struct pool *pool, struct fabric_nodes *nodes,
                       struct ibshift_error *err);
 
+/* [host]: the first host of the same node, by its name, or by its adapter where that has none; the pool's. */
+uint32_t *fabric_nodes_of(const struct ibshift_fabric *f, struct pool *pool);
+
 /* Its host, or IBSHIFT_NO_HOST. */
 uint32_t fabric_nodes_host(const struct fabric_nodes *nodes, const char *name);
 

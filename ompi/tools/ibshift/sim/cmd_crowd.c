@@ -46,7 +46,8 @@ static int deal(struct crowd *w)
         m->c = *w->c;
         m->c.job = (struct fabric_job){.leaders = w->c->job.leaders,
                                        .segments = w->c->job.segments,
-                                       .lid_offset = w->c->job.lid_offset};
+                                       .lid_offset = w->c->job.lid_offset,
+                                       .has_rails = w->c->job.has_rails};
         m->c.shift = (struct ibshift_order){.rank_at = NULL};
         fabric_job_beside(&m->c.args, &m->c.job, &w->c->job, hosts + at, end - at);
         at = end;

@@ -71,7 +71,7 @@ int sim_ideal_find(struct sim_command *c)
     uint32_t link;
 
     c->ideal = sim_run_bound(&c->run, &c->busiest);
-    if (c->plan != NULL || c->unequal != NULL) {
+    if (c->plan != NULL || c->unequal != NULL || c->job.rails > 0) {
         return CLI_OK;
     }
     if (c->fabric.is_adaptive) {

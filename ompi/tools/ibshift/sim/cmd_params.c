@@ -105,6 +105,7 @@ static void set_units(struct sim_command *c)
     net->control = (uint64_t)(c->control * unit);
     net->jitter = (uint64_t)(c->jitter * unit);
     net->skew = (uint64_t)(c->skew * unit);
+    net->node_of = c->job.node_of;
     net->pause_share = c->rare;
     net->pause = (uint64_t)(c->rare_length * unit);
 }

@@ -184,7 +184,7 @@ static void set_clocks(struct sim_net *n)
     for (uint32_t r = 0; r < n->ranks; r++) {
         struct sim_end *end = &n->ends[r];
 
-        n->random = random + end->host * 0x9e3779b97f4a7c15ull;
+        n->random = random + end->node * 0x9e3779b97f4a7c15ull;
         end->clock_offset = CLOCK_START + (int64_t)n->options.clock_offset +
                             (int64_t)(spread(n) * (double)n->options.clock_offset);
         end->clock_pace = 1 + spread(n) * n->options.clock_drift;
@@ -208,12 +208,14 @@ struct sim_net *sim_net_create(const struct ibshift_fabric *graph,
     n->paused = sim_zeroed(graph->host_count, sizeof(*n->paused));
     n->memory = sim_zeroed(graph->host_count, sizeof(*n->memory));
     for (uint32_t r = 0; r < ranks; r++) {
-        n->ends[r] = (struct sim_end){.net = {.ops = &ops, .max_eager = options->max_eager},
-                                      .world = n,
-                                      .self = r,
-                                      .host = host_of[r],
-                                      .job = {.ranks = ranks},
-                                      .wake = SIM_NEVER};
+        n->ends[r] = (struct sim_end){
+            .net = {.ops = &ops, .max_eager = options->max_eager},
+            .world = n,
+            .self = r,
+            .host = host_of[r],
+            .node = options->node_of != NULL ? options->node_of[host_of[r]] : host_of[r],
+            .job = {.ranks = ranks},
+            .wake = SIM_NEVER};
     }
     set_clocks(n);
     return n;

@@ -107,7 +107,7 @@ void sim_end_wake(struct sim_net *n, uint32_t rank, uint64_t time)
     struct sim_end *end = &n->ends[rank];
 
     time = time > end->at ? time : end->at;
-    time = time > n->paused[end->host] ? time : n->paused[end->host];
+    time = time > n->paused[end->node] ? time : n->paused[end->node];
     if (time < end->wake) {
         end->wake = time;
         sim_queue_at(n->queue, time, SIM_TURN, rank, 0);
@@ -169,10 +169,10 @@ void sim_message_start(struct sim_net *n, uint32_t message)
         time += (uint64_t)(ibshift_random_share(&n->random) * 2 * (double)n->options.jitter);
     }
     if (n->options.pause_share > 0 && ibshift_random_share(&n->random) < n->options.pause_share) {
-        n->paused[end->host] = end->at + n->options.pause;
+        n->paused[end->node] = end->at + n->options.pause;
         n->stats.pauses++;
     }
-    time = time > n->paused[end->host] ? time : n->paused[end->host];
+    time = time > n->paused[end->node] ? time : n->paused[end->node];
     sim_queue_at(n->queue, time, SIM_START, message, 0);
 }
 
@@ -190,7 +190,7 @@ static void message_tell(struct sim_net *n, uint32_t message, int side, int news
 static void copy_message(struct sim_net *n, uint32_t message, size_t length)
 {
     struct sim_end *from = &n->ends[n->messages[message].from];
-    uint64_t *memory = &n->memory[from->host], now = n->queue->now;
+    uint64_t *memory = &n->memory[from->node], now = n->queue->now;
     uint64_t begin = from->copied > now ? from->copied : now, end;
 
     end = begin + length * 8000000 / n->options.copy_rate;
@@ -231,7 +231,7 @@ static void enter_fabric(struct sim_net *n, uint32_t message)
     if (early > before && early < length && early <= m->entered) {
         flow.early = early - before;
     }
-    if (from->host == to->host) {
+    if (from->node == to->node) {
         copy_message(n, message, length);
     } else {
         sim_fabric_send(n->fabric, &flow);
@@ -241,7 +241,7 @@ static void enter_fabric(struct sim_net *n, uint32_t message)
 void sim_message_grant(struct sim_net *n, uint32_t message)
 {
     struct sim_message *m = &n->messages[message];
-    bool is_beside = n->options.grant_bytes == 0 || n->ends[m->from].host == n->ends[m->to].host;
+    bool is_beside = n->options.grant_bytes == 0 || n->ends[m->from].node == n->ends[m->to].node;
 
     m->pending++;
     sim_queue_at(n->queue, n->ends[m->to].at + n->options.control,
@@ -290,7 +290,7 @@ static uint64_t way_back(const struct sim_net *n, const struct sim_message *m)
     unsigned lid = lid_of(n, m->to, m->from), hops = 1;
     uint64_t each = 0;
 
-    if (n->ends[m->to].host == n->ends[m->from].host) {
+    if (n->ends[m->to].node == n->ends[m->from].node) {
         return 0;
     }
     each = n->fabric->options.flight + n->fabric->options.routing;
@@ -361,7 +361,7 @@ static bool is_piece(const struct sim_net *n, uint32_t message)
 {
     const struct sim_message *m = &n->messages[message];
 
-    return m->entered < m->length[SIM_SENDER] && n->ends[m->from].host != n->ends[m->to].host;
+    return m->entered < m->length[SIM_SENDER] && n->ends[m->from].node != n->ends[m->to].node;
 }
 
 static void piece_arrives(struct sim_net *n, uint32_t message)
@@ -375,7 +375,7 @@ static void piece_arrives(struct sim_net *n, uint32_t message)
 static void post_piece(struct sim_net *n, uint32_t message)
 {
     struct sim_end *end = &n->ends[n->messages[message].from];
-    uint64_t paused = n->paused[end->host], free = end->at > paused ? end->at : paused;
+    uint64_t paused = n->paused[end->node], free = end->at > paused ? end->at : paused;
 
     if (free > n->queue->now) {
         sim_queue_at(n->queue, free, SIM_PIECE, message, 0);
@@ -406,7 +406,7 @@ static void take_turn(struct sim_net *n, const struct sim_event *event)
         return; /* it was woken earlier */
     }
     end->wake = SIM_NEVER;
-    if (n->paused[end->host] > event->time) {
+    if (n->paused[end->node] > event->time) {
         sim_end_wake(n, event->a, event->time);
         return;
     }

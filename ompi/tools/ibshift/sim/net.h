@@ -26,20 +26,21 @@
 #include "sim/fabric.h"
 
 struct sim_net_options {
-    size_t max_eager;      /* bytes that wait for no grant */
-    uint64_t overhead;     /* ps */
-    uint64_t control;      /* ps; with grants through the fabric on top of their way */
-    uint32_t grant_bytes;  /* of a grant in the fabric; 0: beside it */
-    uint64_t jitter;       /* ps: each message waits 0 .. 2 * jitter, evenly spread */
-    double pause_share;    /* of messages at which their host pauses */
-    uint64_t pause;        /* ps */
-    uint64_t skew;         /* ps: ranks begin within this time */
-    uint64_t clock_offset; /* ns: hosts' clocks differ by up to so much */
-    double clock_drift;    /* and run faster or slower by up to this share */
-    uint32_t copy_rate;    /* Mb/s at which a rank copies to another of its host */
-    uint32_t memory_rate;  /* Mb/s of all copies of a host at once; 0: each at its own rate */
-    uint64_t copy_flight;  /* ps from the end of a copy to its sight */
-    bool moves_data;       /* copy the messages' bytes when they arrive */
+    size_t max_eager;        /* bytes that wait for no grant */
+    uint64_t overhead;       /* ps */
+    uint64_t control;        /* ps; with grants through the fabric on top of their way */
+    uint32_t grant_bytes;    /* of a grant in the fabric; 0: beside it */
+    uint64_t jitter;         /* ps: each message waits 0 .. 2 * jitter, evenly spread */
+    double pause_share;      /* of messages at which their host pauses */
+    uint64_t pause;          /* ps */
+    uint64_t skew;           /* ps: ranks begin within this time */
+    uint64_t clock_offset;   /* ns: hosts' clocks differ by up to so much */
+    double clock_drift;      /* and run faster or slower by up to this share */
+    uint32_t copy_rate;      /* Mb/s at which a rank copies to another of its host */
+    uint32_t memory_rate;    /* Mb/s of all copies of a host at once; 0: each at its own rate */
+    uint64_t copy_flight;    /* ps from the end of a copy to its sight */
+    const uint32_t *node_of; /* [host]: the first host of its node; NULL: each is a node */
+    bool moves_data;         /* copy the messages' bytes when they arrive */
     uint64_t seed;
 };
 
@@ -148,10 +149,11 @@ struct sim_end {
     struct ibshift_net net;
     struct sim_net *world;
     uint32_t self, host;
-    struct sim_net_job job;     /* its peers are numbered from the first */
-    uint64_t at;                /* ps: its processor is busy until then */
-    uint64_t copied;            /* ps: its last copy to a rank of its host has been made */
-    uint64_t wake;              /* when its next turn is, or SIM_NEVER */
+    uint32_t node;          /* by its first host: what is a host's but its cable is the node's */
+    struct sim_net_job job; /* its peers are numbered from the first */
+    uint64_t at;            /* ps: its processor is busy until then */
+    uint64_t copied;        /* ps: its last copy to a rank of its host has been made */
+    uint64_t wake;          /* when its next turn is, or SIM_NEVER */
     struct sim_notice *notices; /* a ring */
     uint32_t oldest, count, room;
     uint32_t in_pieces;   /* its messages in pieces that are under way */
@@ -173,8 +175,8 @@ struct sim_net {
     struct sim_fabric *fabric;
     struct sim_end *ends;
     uint32_t ranks;
-    uint64_t *paused; /* [host]: until when */
-    uint64_t *memory; /* [host]: until when its copies need it */
+    uint64_t *paused; /* [node]: until when */
+    uint64_t *memory; /* [node]: until when its copies need it */
     struct sim_message *messages;
     uint32_t room, used, unused;
     uint32_t known;  /* messages posted on either side that have not ended */

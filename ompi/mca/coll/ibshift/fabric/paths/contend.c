@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "plan/nodes.h"
+
 /* What one thread counts: its groups of stages are first, first + step, ... */
 struct counter {
     const struct ibshift_paths *paths;
@@ -416,8 +418,9 @@ static int list_sends(const struct ibshift_alg *alg, const struct ibshift_plan *
             for (uint32_t i = 0; i < emitted; i++) {
                 struct tagged *send;
 
-                if (steps[i].kind != IBSHIFT_STEP_SEND) {
-                    continue;
+                if (steps[i].kind != IBSHIFT_STEP_SEND ||
+                    ibshift_nodes_of(plan, rank) == ibshift_nodes_of(plan, steps[i].peer)) {
+                    continue; /* nothing over the fabric, even from adapter to adapter */
                 }
                 if (*count >= IBSHIFT_PLAN_FLOWS || steps[i].tag >= IBSHIFT_PLAN_FLOWS) {
                     return -E2BIG;

@@ -209,7 +209,7 @@ static bool scan_drop(char *names, struct synth_spec *spec)
 static int parse_option(char *option, struct synth_spec *spec, struct ibshift_error *err)
 {
     char *value = option + strcspn(option, "=");
-    const char *lmc = value + 1;
+    const char *lmc = value + 1; /* or how many rails */
     bool is_good = false;
 
     if (strcmp(option, "minhop") == 0) {
@@ -221,13 +221,16 @@ static int parse_option(char *option, struct synth_spec *spec, struct ibshift_er
                   spec->keep_hosts != 0;
     } else if (ibshift_scan_word(option, "lmc=")) {
         is_good = scan_number(&lmc, IBSHIFT_LMC_MAX, &spec->lmc) && *lmc == '\0';
+    } else if (ibshift_scan_word(option, "rails=")) {
+        is_good =
+            scan_number(&lmc, SYNTH_RAILS_MOST, &spec->rails) && *lmc == '\0' && spec->rails > 0;
     } else if (ibshift_scan_word(option, "drop=")) {
         is_good = scan_drop(value + 1, spec);
     }
     return is_good ? 0
                    : ibshift_fail(err, -EINVAL,
                                   "'/%s': wants /cut=N[%%][:SEED], /drop=NAME,.., "
-                                  "/hosts=N[:SEED], /lmc=0..7 or /minhop",
+                                  "/hosts=N[:SEED], /lmc=0..7, /rails=1..16 or /minhop",
                                   option);
 }
 
@@ -261,12 +264,21 @@ static int parse(const char *text, struct synth_spec *spec, struct ibshift_error
 
 /* ---- what is taken away from the complete fabric ---- */
 
+static unsigned hosts_on_leaf(const struct synth *s)
+{
+    return s->spec.shape->is_tree ? s->spec.m[1] : s->spec.hosts_per_switch;
+}
+
+/* Rail-optimised: the adapters of a node are at the same place of as many leaves, one after the other. */
 static void name_node(const struct synth *s, uint32_t node, char *text, size_t size)
 {
-    unsigned level = synth_level(s, node);
+    unsigned level = synth_level(s, node), rails = s->spec.rails > 0 ? s->spec.rails : 1;
 
     if (node < s->hosts) {
-        snprintf(text, size, "h%05u HCA-1", node);
+        uint32_t on_leaf = hosts_on_leaf(s), leaf = node / on_leaf;
+
+        snprintf(text, size, "h%05u HCA-%u", leaf / rails * on_leaf + node % on_leaf,
+                 leaf % rails + 1);
     } else {
         snprintf(text, size, "s%u-%05u", level, node - s->level_start[level]);
     }
@@ -419,6 +431,10 @@ static int build(struct synth *s, struct ibshift_error *err)
     int rc = s->spec.shape->build(s, err);
     bool *gone = calloc((size_t)s->nodes + 1, sizeof(*gone));
 
+    if (rc == 0 && s->spec.rails > 0 && s->hosts / hosts_on_leaf(s) % s->spec.rails != 0) {
+        rc = ibshift_fail(err, -EINVAL, "'/rails=%u': the %u leaves are no multiple of it",
+                          s->spec.rails, s->hosts / hosts_on_leaf(s));
+    }
     s->complete = true;
     s->place = malloc(((size_t)s->nodes + 1) * sizeof(*s->place));
     s->now = malloc(((size_t)s->nodes + 1) * sizeof(*s->now));

@@ -16,6 +16,7 @@
  *   drop=NAME[,NAME...]                nodes that are gone
  *   hosts=N[:SEED]                     keep N hosts at random
  *   lmc=N                              2^N LIDs a host, each with routes of its own
+ *   rails=R                            nodes of R adapters, each on a leaf of its own
  *   minhop                             shortest paths, least loaded port first, instead of the
  * closed form
  */

@@ -25,7 +25,7 @@ struct synth_shape {
     bool is_tree;
 };
 
-enum { SYNTH_SLIMFLY_MOST = 60 }; /* above its q */
+enum { SYNTH_SLIMFLY_MOST = 60, SYNTH_RAILS_MOST = 16 }; /* the first: above its q */
 
 struct synth_spec {
     const struct synth_shape *shape;
@@ -36,6 +36,7 @@ struct synth_spec {
     unsigned leaves, spines, globals, groups; /* spines 0: a dragonfly */
     unsigned q;                               /* of a Slim Fly */
     unsigned lmc;
+    unsigned rails; /* adapters of a node, on as many leaves; 0: one, and nobody asked */
     unsigned cut, cut_percent, keep_hosts;
     uint64_t cut_seed, keep_seed;
     const char *drop[SYNTH_DROPS_MAX]; /* into text */
