@@ -236,10 +236,16 @@ static void try_order_told(struct doctor *d)
     if (ordered == connected) {
         doctor_say(d, DOCTOR_FACT, "order promised", "on service levels %s", text);
     } else {
-        doctor_say(d, DOCTOR_NOTE, "order promised",
-                   "not on service levels %s%s%s: adaptive routing or out-of-order placement is "
-                   "likely there, if the driver knows the question",
-                   others, ordered != 0 ? "; on " : "", text);
+        doctor_say(
+            d, DOCTOR_NOTE, "order promised",
+            "not on service levels %s: adaptive routing or out-of-order placement is likely "
+            "there, if the driver knows the question; where switches route "
+            "adaptively, jobs want coll_ibshift_expert adaptive=1 or a fabric file that says "
+            "it%s%s%s",
+            others, ordered != 0 ? "; on levels " : "", text,
+            ordered != 0 ? " jobs with coll_ibshift_service_level and adaptive=0 follow the "
+                           "tables"
+                         : "");
     }
 }
 

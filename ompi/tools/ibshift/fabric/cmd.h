@@ -36,6 +36,11 @@ void fabric_must(const struct cli_args *args, int rc, const struct ibshift_error
 /* The same of a fabric without tables. */
 void fabric_must_have_tables(const struct cli_args *args, const struct ibshift_fabric *f);
 
+#define FABRIC_COUNTS_TABLES "the tables are counted, which packets need not follow"
+/* A line on stderr where the file says that switches choose the routes: what that means here. */
+void fabric_args_tell_adaptive(const struct cli_args *args, const struct ibshift_fabric *f,
+                               const char *meaning);
+
 /* The routing order, with place keepers or without; the caller frees it. */
 uint32_t *fabric_find_order(const struct cli_args *args, const struct ibshift_fabric *f,
                             bool keepers, uint32_t *count);

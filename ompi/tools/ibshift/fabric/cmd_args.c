@@ -49,6 +49,15 @@ struct ibshift_fabric *fabric_args_load(const struct cli_args *args)
     return f;
 }
 
+void fabric_args_tell_adaptive(const struct cli_args *args, const struct ibshift_fabric *f,
+                               const char *meaning)
+{
+    if (f->is_adaptive) {
+        fprintf(stderr, "ibshift %s: the file says that switches choose the routes: %s\n",
+                args->command, meaning);
+    }
+}
+
 int fabric_with(const struct cli_args *args, fabric_run_t *run)
 {
     struct ibshift_fabric *f = fabric_args_load(args);

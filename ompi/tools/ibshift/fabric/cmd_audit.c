@@ -303,6 +303,7 @@ static int audit(const struct cli_args *args, struct ibshift_fabric *f)
     a->fabric = f;
     fabric_must(args, fabric_nodes_find(f, &a->pool, &a->nodes, &a->err), &a->err);
     fabric_must_have_tables(args, f);
+    fabric_args_tell_adaptive(args, f, FABRIC_COUNTS_TABLES);
     fabric_must(args, ibshift_placement_order(f, &a->order, &a->order_count, &a->err), &a->err);
     a->hosts = pool_new(&a->pool, f->host_count, sizeof(*a->hosts));
     a->seen = pool_new(&a->pool, f->host_count, sizeof(*a->seen));

@@ -200,6 +200,7 @@ int cmd_fabric_contend(int argc, char **argv)
         return CLI_OK;
     }
     fabric_job_open(&c.args, &c.job);
+    fabric_args_tell_adaptive(&c.args, c.job.fabric, FABRIC_COUNTS_TABLES);
     fabric_job_check(&c.args, &c.job, c.plan);
     fabric_job_check_lid(&c.args, &c.job);
     if (c.job.lid_offset > 0 && (c.schedule || c.plan != NULL)) {
@@ -379,6 +380,7 @@ int cmd_fabric_schedule(int argc, char **argv)
         return CLI_OK;
     }
     fabric_job_open(&s.args, &s.job);
+    fabric_args_tell_adaptive(&s.args, s.job.fabric, FABRIC_COUNTS_TABLES);
     if (s.matrix.text != NULL) {
         status = fabric_schedule_matrix(&s.args, &s.job, &s.matrix, s.output, s.json);
         fabric_job_close(&s.job);

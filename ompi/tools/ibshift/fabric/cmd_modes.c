@@ -102,6 +102,7 @@ int cmd_fabric_modes(int argc, char **argv)
         return CLI_OK;
     }
     fabric_job_open(&m.args, &m.job);
+    fabric_args_tell_adaptive(&m.args, m.job.fabric, FABRIC_COUNTS_TABLES);
     count_modes(&m);
     (m.is_json ? print_json : print_text)(&m);
     if (!m.is_json) {

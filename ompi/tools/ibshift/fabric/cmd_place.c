@@ -154,6 +154,7 @@ static int place(const struct cli_args *args, struct ibshift_fabric *f)
     p->args = args;
     p->fabric = f;
     fabric_must_have_tables(args, f);
+    fabric_args_tell_adaptive(args, f, FABRIC_COUNTS_TABLES);
     find_free(p);
     p->found =
         (struct fabric_place){.fabric = f, .is_free = p->is_free, .wanted = (uint32_t)p->wanted};

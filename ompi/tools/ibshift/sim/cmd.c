@@ -168,6 +168,10 @@ int cmd_sim(int argc, char **argv)
     cli_must(sim_peer_check(&c));
     fabric_job_check(&c.args, &c.job, c.plan);
     fabric_job_open(&c.args, &c.job);
+    if (!c.fabric.is_adaptive) {
+        fabric_args_tell_adaptive(&c.args, c.job.fabric,
+                                  "--adaptive simulates them; here packets follow the tables");
+    }
     status = sim_lanes_take(&c);
     if (status == CLI_OK && c.pattern >= 0) {
         status = sim_traffic_curve(&c);
