@@ -10,7 +10,6 @@ static struct ibshift_ring *free_ring(struct ibshift_net_verbs *nv)
 {
     for (uint32_t i = 0; i < nv->options.rings; i++) {
         if (nv->rings[i].connection == NULL) {
-            nv->rings_used = i >= nv->rings_used ? i + 1 : nv->rings_used;
             return &nv->rings[i];
         }
     }
@@ -21,6 +20,7 @@ static void offer(struct ibshift_connection *c, struct ibshift_ring *ring)
 {
     struct ibshift_net_verbs *nv = c->net;
     struct ibshift_net_key none = {0};
+    uint32_t place = (uint32_t)(ring - nv->rings);
     struct ibshift_wire_grant body = {.address = (uintptr_t)ring->data,
                                       .id = c->in.ring_head + IBSHIFT_RING_LINES,
                                       .pieces = c->is_ordered,
@@ -32,6 +32,7 @@ static void offer(struct ibshift_connection *c, struct ibshift_ring *ring)
     }
     ring->seed = nv->noise = nv->noise * 1664525u + 1013904223u;
     body.hint = ring->seed;
+    nv->rings_used = place >= nv->rings_used ? place + 1 : nv->rings_used;
     ring->connection = c;
     ring->is_closing = false;
     ring->is_closed = false;
@@ -89,6 +90,9 @@ void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv)
     if (hottest != NULL && hottest->in.ring == NULL && hottest->in.recent >= IBSHIFT_RING_HOT &&
         coldest != NULL && hottest->in.recent > MUCH_HOTTER * coldest->connection->in.recent) {
         take_back(nv, coldest);
+    }
+    if (free_ring(nv) != NULL) {
+        return; /* as long as one is free, who has sent enough gets it, however seldom it sends */
     }
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         nv->connections[i]->in.recent /= 2;
