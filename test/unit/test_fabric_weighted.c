@@ -7,7 +7,7 @@
 #include "fabric/matrix.h"
 #include "fabric/paths/route.h"
 #include "fabric/read/synth.h"
-#include "fabric/table/weighted.h"
+#include "fabric/weighted.h"
 #include "unit.h"
 
 enum { MOST = 128, BYTES = 65536, MEMORY = 64 << 20 };

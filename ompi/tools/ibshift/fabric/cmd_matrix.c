@@ -6,7 +6,7 @@
 
 #include "fabric/matrix.h"
 #include "fabric/paths/contend.h"
-#include "fabric/table/weighted.h"
+#include "fabric/weighted.h"
 
 enum { BY_RANK, BY_ROUTING, CONTROLS };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "choose/choose.h"
-#include "fabric/table/weighted.h"
+#include "fabric/weighted.h"
 #include "plan/alg_emit.h"
 #include "plan/walk.h"
 

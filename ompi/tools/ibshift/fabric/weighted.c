@@ -1,4 +1,4 @@
-#include "fabric/table/weighted.h"
+#include "fabric/weighted.h"
 
 #include <errno.h>
 #include <stdlib.h>

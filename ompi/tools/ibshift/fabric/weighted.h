@@ -6,8 +6,8 @@
  * Times are bytes on the fastest host's cable. Deterministic: the same matrix, routes and ranks give the same table everywhere.
  * P^2 pairs, each looks at 64 stages at a time, and at the links of its route in those where both ranks are free.
  */
-#ifndef IBSHIFT_FABRIC_TABLE_WEIGHTED_H
-#define IBSHIFT_FABRIC_TABLE_WEIGHTED_H
+#ifndef IBSHIFT_FABRIC_WEIGHTED_H
+#define IBSHIFT_FABRIC_WEIGHTED_H
 
 #include "fabric/paths/paths.h"
 #include "plan/order.h"
