@@ -27,6 +27,8 @@
 
 uint32_t proc_self = SHM_PROCS; /* behind those of the ranks */
 
+enum { ENOUGH = 60 }; /* seeds, for each count to be of something */
+
 static void *copies[PROGRAM_RANKS];
 static char of_copies[PATH_MAX];
 static char base[64];
@@ -246,6 +248,11 @@ static uint64_t run_all(uint64_t first, uint64_t last, bool until_failure)
         if (rc > 1) {
             printf("seed %llu: ends with %d\n", (unsigned long long)seed, rc);
         }
+    }
+    if (last - first + 1 >= ENOUGH && failed == 0 && story_missing() != NULL) {
+        printf("seed %llu: none of all seeds has had any %s\n", (unsigned long long)last,
+               story_missing());
+        failed++;
     }
     printf("%llu seeds, %llu failed\n", (unsigned long long)(last - first + 1),
            (unsigned long long)failed);

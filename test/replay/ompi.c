@@ -21,6 +21,7 @@
 #include "opal/util/arch.h"
 #include "opal/util/output.h"
 #include "scheduler.h"
+#include "story.h"
 
 #if OMPI_MAJOR_VERSION != 4
 #error "the stand-in is for Open MPI 4.1"
@@ -436,6 +437,14 @@ static void look_at_counters(void)
         replay_fail("rank %d: %llu of %llu collectives have failed, as is counted", replay_self(),
                     (unsigned long long)counters.engine.failed_ops,
                     (unsigned long long)counters.engine.ops);
+    }
+    const uint64_t counted[] = {counters.net.pulled,   counters.net.copied, counters.engine.taped,
+                                counters.net.ring,     counters.net.eager,  counters.net.rendezvous,
+                                counters.net.standing, counters.net.pieces, counters.net.words,
+                                counters.net.closed,   counters.node.cells, counters.node.rings,
+                                counters.node.direct,  counters.node.held};
+    for (int i = 0; COUNT_PULLED + i < COUNTS; i++) {
+        story_count((enum story_count)(COUNT_PULLED + i), counted[i]);
     }
 }
 

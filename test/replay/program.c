@@ -80,7 +80,7 @@ static void make_item(struct program_item *item, uint64_t *random)
         .kind = kinds[below(random, 16)],
         .comm = (uint32_t)below(random, 1 + below(random, PROGRAM_COMMS)),
         .collective = (enum program_collective)below(random, PROGRAM_COLLECTIVES),
-        .repeats = 1 + (uint32_t)below(random, 4),
+        .repeats = 1 + (uint32_t)below(random, below(random, 8) == 0 ? 40 : 4),
         .seed = program_random(random),
     };
     item->alg = 1 + (uint32_t)below(random, count_algs(item->collective));

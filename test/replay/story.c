@@ -62,6 +62,20 @@ static const char *const names[COUNTS] = {
     [COUNT_SLOW] = "requests delayed",
     [COUNT_REFUSED] = "registrations refused",
     [COUNT_PORTS] = "ports and devices that went down, or had another event",
+    [COUNT_TAPED] = "calls that ran a tape",
+    [COUNT_RING] = "messages into a ring of an adapter's",
+    [COUNT_EAGER] = "messages into a posted receive",
+    [COUNT_GRANTED] = "messages with a grant",
+    [COUNT_STANDING] = "messages with a grant that stood",
+    [COUNT_PIECES] = "pieces of messages",
+    [COUNT_PULLED] = "messages that were asked for by name",
+    [COUNT_COPIED] = "messages that were copied for want of a registration",
+    [COUNT_WORDS] = "limits told without a message",
+    [COUNT_CLOSED] = "connections that were taken down unused",
+    [COUNT_CELLS] = "messages in one cell of shared memory",
+    [COUNT_NODE_RINGS] = "messages through a ring of shared memory",
+    [COUNT_DIRECT] = "messages that the kernel copied",
+    [COUNT_HELD] = "messages in shared memory that came early",
 };
 static uint64_t *counts;
 
@@ -74,6 +88,16 @@ void story_share(void)
 void story_count(enum story_count what, uint64_t count)
 {
     counts[what] += count;
+}
+
+const char *story_missing(void)
+{
+    int i = COUNT_TAPED;
+
+    while (i < COUNTS && counts[i] > 0) {
+        i++;
+    }
+    return i < COUNTS ? names[i] : NULL;
 }
 
 int story_write_counts(const char *path)

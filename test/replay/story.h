@@ -36,10 +36,25 @@ enum story_count {
     COUNT_SLOW,
     COUNT_REFUSED,
     COUNT_PORTS,
+    COUNT_PULLED, /* from here on, as the product counts */
+    COUNT_COPIED,
+    COUNT_TAPED, /* and from here on, some in any few seeds */
+    COUNT_RING,
+    COUNT_EAGER,
+    COUNT_GRANTED,
+    COUNT_STANDING,
+    COUNT_PIECES,
+    COUNT_WORDS,
+    COUNT_CLOSED,
+    COUNT_CELLS,
+    COUNT_NODE_RINGS,
+    COUNT_DIRECT,
+    COUNT_HELD,
     COUNTS
 };
 void story_count(enum story_count what, uint64_t count);
 void story_share(void);
+const char *story_missing(void); /* of these what was never counted; NULL: nothing */
 int story_write_counts(const char *path);
 
 #endif
