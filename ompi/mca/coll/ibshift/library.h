@@ -14,6 +14,7 @@
 #define IBSHIFT_LIBRARY_H
 
 #include "plan/alg.h"
+#include "plan/neighbors.h"
 #include "plan/nodes.h"
 #include "plan/print.h"
 #include "plan/walk.h"

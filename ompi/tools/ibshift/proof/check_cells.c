@@ -112,32 +112,6 @@ void check_cells_fill(struct check_state *state)
     }
 }
 
-/* What block `block` of RECV must hold at last; count 0: nothing is asked. */
-static struct check_cell expected(const struct check_state *state, uint32_t rank, uint32_t block)
-{
-    uint32_t ranks = state->plan->ranks, root = state->plan->root;
-
-    switch (state->alg->collective) {
-    case IBSHIFT_BCAST:
-        return (struct check_cell){.block = block, .lo = root, .count = 1};
-    case IBSHIFT_SCATTER:
-        return (struct check_cell){.block = rank, .lo = root, .count = 1};
-    case IBSHIFT_GATHER:
-    case IBSHIFT_ALLGATHER:
-        return (struct check_cell){.block = 0, .lo = block, .count = 1};
-    case IBSHIFT_ALLTOALL:
-        return (struct check_cell){.block = rank, .lo = block, .count = 1};
-    case IBSHIFT_REDUCE_SCATTER:
-        return (struct check_cell){.block = rank, .lo = 0, .count = ranks};
-    case IBSHIFT_SCAN:
-        return (struct check_cell){.block = block, .lo = 0, .count = rank + 1};
-    case IBSHIFT_EXSCAN:
-        return (struct check_cell){.block = block, .lo = 0, .count = rank};
-    default:
-        return (struct check_cell){.block = block, .lo = 0, .count = ranks};
-    }
-}
-
 static uint64_t sum_of(const struct check_cell *cell)
 {
     uint64_t sum = 0;
@@ -164,7 +138,7 @@ int check_cells_expect(struct check_state *state)
     for (uint32_t rank = 0; rank < state->plan->ranks; rank++) {
         for (uint32_t block = 0; block < state->layout[rank].blocks[IBSHIFT_RECV]; block++) {
             const struct check_cell *cell = check_cell(state, rank, IBSHIFT_RECV, block);
-            struct check_cell want = expected(state, rank, block);
+            struct check_cell want = check_expected(state, rank, block);
             char is[64], should[64];
 
             want.sum = want.count == last.count && want.lo == last.lo ? last.sum : sum_of(&want);
@@ -180,35 +154,6 @@ int check_cells_expect(struct check_state *state)
         }
     }
     return 0;
-}
-
-/* Whose size a block of a buffer has: a rank, or a piece of the vector. */
-static uint32_t size_of_block(const struct check_state *state, uint32_t rank,
-                              enum ibshift_buffer buf, uint32_t block)
-{
-    if (buf == IBSHIFT_TMP) {
-        return ibshift_alg_tmp_block(state->alg, state->plan, rank, block);
-    }
-    switch (state->alg->collective) {
-    case IBSHIFT_ALLGATHER:
-    case IBSHIFT_GATHER:
-        return buf == IBSHIFT_SEND ? rank : block;
-    case IBSHIFT_SCATTER:
-    case IBSHIFT_REDUCE_SCATTER:
-        return buf == IBSHIFT_RECV ? rank : block;
-    default:
-        return block;
-    }
-}
-
-static uint32_t size_of_cell(const struct check_state *state, const struct check_cell *cell)
-{
-    enum ibshift_collective collective = state->alg->collective;
-
-    return collective == IBSHIFT_ALLGATHER || collective == IBSHIFT_GATHER ||
-                   collective == IBSHIFT_ALLTOALL
-               ? cell->lo
-               : cell->block;
 }
 
 int check_cells_store(struct check_state *state, const struct check_place *place,
@@ -233,11 +178,11 @@ int check_cells_store(struct check_state *state, const struct check_place *place
             return check_fail(state, place, "TMP block %u is for %u to %u but gets %u to %u", block,
                               pair->from, pair->to, from->lo, from->block);
         }
-    } else if (state->check->sizes &&
-               size_of_block(state, place->rank, step->buf, block) != size_of_cell(state, from)) {
+    } else if (state->check->sizes && check_size_of_block(state, place->rank, step->buf, block) !=
+                                          check_size_of_cell(state, from)) {
         return check_fail(state, place, "%s block %u has the size of block %u but gets block %u",
-                          buffer, block, size_of_block(state, place->rank, step->buf, block),
-                          size_of_cell(state, from));
+                          buffer, block, check_size_of_block(state, place->rank, step->buf, block),
+                          check_size_of_cell(state, from));
     }
     *to = *from;
     return 0;

@@ -68,6 +68,13 @@ int check_cells_layout(struct check_state *state);
 void check_cells_fill(struct check_state *state);
 int check_cells_expect(struct check_state *state);
 
+/* What a block of RECV must hold at last; count 0: nothing is asked. */
+struct check_cell check_expected(const struct check_state *state, uint32_t rank, uint32_t block);
+/* Whose size a block of a buffer, or a cell, has: a rank's, or that of a piece of the vector. */
+uint32_t check_size_of_block(const struct check_state *state, uint32_t rank,
+                             enum ibshift_buffer buf, uint32_t block);
+uint32_t check_size_of_cell(const struct check_state *state, const struct check_cell *cell);
+
 /* After that of cells. */
 int check_pairs_layout(struct check_state *state);
 

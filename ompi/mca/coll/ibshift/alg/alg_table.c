@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "plan/composition.h"
+#include "plan/neighbors.h"
 
 #define ALGORITHMS(ROW)                                                                            \
     ROW(barrier_dissemination)                                                                     \
@@ -46,6 +47,8 @@
     ROW(alltoall_shift)                                                                            \
     ROW(alltoall_stages)                                                                           \
     ROW(alltoall_by_node)                                                                          \
+    ROW(neighbor_allgather_linear)                                                                 \
+    ROW(neighbor_alltoall_linear)                                                                  \
     ROW(reduce_linear)                                                                             \
     ROW(reduce_knomial)                                                                            \
     ROW(reduce_chain)                                                                              \
@@ -84,12 +87,19 @@ const struct ibshift_alg *const ibshift_alg_table[] = {ALGORITHMS(ENTRY)};
 const size_t ibshift_alg_count = sizeof(ibshift_alg_table) / sizeof(ibshift_alg_table[0]);
 
 static const char *const names[IBSHIFT_COLLECTIVES] = {
-    [IBSHIFT_BARRIER] = "barrier",     [IBSHIFT_BCAST] = "bcast",
-    [IBSHIFT_SCATTER] = "scatter",     [IBSHIFT_GATHER] = "gather",
-    [IBSHIFT_ALLGATHER] = "allgather", [IBSHIFT_ALLTOALL] = "alltoall",
-    [IBSHIFT_REDUCE] = "reduce",       [IBSHIFT_ALLREDUCE] = "allreduce",
-    [IBSHIFT_SCAN] = "scan",           [IBSHIFT_REDUCE_SCATTER] = "reduce_scatter",
+    [IBSHIFT_BARRIER] = "barrier",
+    [IBSHIFT_BCAST] = "bcast",
+    [IBSHIFT_SCATTER] = "scatter",
+    [IBSHIFT_GATHER] = "gather",
+    [IBSHIFT_ALLGATHER] = "allgather",
+    [IBSHIFT_ALLTOALL] = "alltoall",
+    [IBSHIFT_REDUCE] = "reduce",
+    [IBSHIFT_ALLREDUCE] = "allreduce",
+    [IBSHIFT_SCAN] = "scan",
+    [IBSHIFT_REDUCE_SCATTER] = "reduce_scatter",
     [IBSHIFT_EXSCAN] = "exscan",
+    [IBSHIFT_NEIGHBOR_ALLGATHER] = "neighbor_allgather",
+    [IBSHIFT_NEIGHBOR_ALLTOALL] = "neighbor_alltoall",
 };
 
 const char *ibshift_collective_name(enum ibshift_collective collective)
@@ -131,6 +141,18 @@ int ibshift_alg_place(const struct ibshift_alg *alg)
     return 0;
 }
 
+/* Its destinations, or its sources: on a ring there are two. */
+static uint32_t neighbors_of(const struct ibshift_plan *plan, uint32_t rank, bool sends)
+{
+    const struct ibshift_neighborhood *own;
+
+    if (plan->neighbors == NULL) {
+        return 2;
+    }
+    own = ibshift_neighborhood_of(plan->neighbors, rank);
+    return sends ? own->destinations : own->sources;
+}
+
 uint32_t ibshift_alg_blocks(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                             uint32_t rank, enum ibshift_buffer buf)
 {
@@ -150,6 +172,10 @@ uint32_t ibshift_alg_blocks(const struct ibshift_alg *alg, const struct ibshift_
         return sends ? 1 : plan->ranks;
     case IBSHIFT_ALLTOALL:
         return plan->ranks;
+    case IBSHIFT_NEIGHBOR_ALLGATHER:
+        return sends ? 1 : neighbors_of(plan, rank, false);
+    case IBSHIFT_NEIGHBOR_ALLTOALL:
+        return neighbors_of(plan, rank, sends);
     case IBSHIFT_REDUCE_SCATTER:
         return sends ? plan->ranks : 1;
     case IBSHIFT_REDUCE:

@@ -25,6 +25,8 @@ enum ibshift_collective {
     IBSHIFT_GATHER,
     IBSHIFT_ALLGATHER,
     IBSHIFT_ALLTOALL,
+    IBSHIFT_NEIGHBOR_ALLGATHER,
+    IBSHIFT_NEIGHBOR_ALLTOALL,
     IBSHIFT_REDUCE,
     IBSHIFT_ALLREDUCE,
     IBSHIFT_REDUCE_SCATTER, /* reduce_scatter_block too */
@@ -106,6 +108,11 @@ static inline bool ibshift_collective_has_vector(enum ibshift_collective collect
 {
     return collective == IBSHIFT_BCAST ||
            (collective >= IBSHIFT_REDUCE && collective != IBSHIFT_REDUCE_SCATTER);
+}
+
+static inline bool ibshift_collective_is_of_neighbors(enum ibshift_collective collective)
+{
+    return collective == IBSHIFT_NEIGHBOR_ALLGATHER || collective == IBSHIFT_NEIGHBOR_ALLTOALL;
 }
 
 const char *ibshift_collective_name(enum ibshift_collective collective);

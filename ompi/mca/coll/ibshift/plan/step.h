@@ -9,6 +9,8 @@
  *   gather                     1             P, root           what one rank gives
  *   allgather                  1             P                 what one rank gives
  *   alltoall                   P             P                 what one rank gives another
+ *   neighbor_allgather         1             the sources       what one rank gives
+ *   neighbor_alltoall          destinations  the sources       what goes along an edge (neighbors.h)
  *   reduce                     the vector    the vector, root  a piece of the vector
  *   allreduce, scan, exscan    the vector    the vector        a piece of the vector
  *   reduce_scatter(_block)     P             1                 what one rank gets
@@ -105,6 +107,7 @@ static_assert(sizeof(struct ibshift_step) <= 32,
 struct ibshift_order;
 struct ibshift_stages;
 struct ibshift_nodes;
+struct ibshift_neighbors;
 
 /*
  * All that a plan depends on. Pointers belong to the caller and outlive every use.
@@ -123,7 +126,8 @@ struct ibshift_plan {
     const struct ibshift_order *order;   /* plan/order.h; NULL: rank order, one rank a node */
     const struct ibshift_stages *stages; /* plan/order.h; NULL: a shift in rank order */
     const struct ibshift_nodes *nodes;   /* plan/nodes.h; NULL: one rank a node */
-    const uint32_t *split;               /* ranks + 1 entries; NULL: m / 2 */
+    const struct ibshift_neighbors *neighbors; /* plan/neighbors.h; NULL: a ring */
+    const uint32_t *split;                     /* ranks + 1 entries; NULL: m / 2 */
 };
 
 static inline bool ibshift_step_is_local(const struct ibshift_step *step)
