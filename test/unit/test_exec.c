@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "graphs.h"
 #include "nodes.h"
 #include "world.h"
 #include "unit.h"
@@ -15,6 +16,7 @@ static uint64_t seed;
 
 /* Of the ranks of the plans at hand. */
 static struct ibshift_nodes nodes;
+static struct ibshift_neighbors graph;
 
 static struct ibshift_loop_options random_loop(uint32_t ranks, uint64_t *random)
 {
@@ -60,11 +62,21 @@ static struct work_options random_work(const struct ibshift_alg *alg, uint32_t r
     if (alg->collective == IBSHIFT_REDUCE_SCATTER) {
         options.size = options.size / 8 * 8;
     }
+    if (world_random_below(random, 4) > 0) {
+        options.plan.neighbors = &graph; /* else a ring */
+    }
     return options;
 }
 
-static void make_nodes(uint32_t ranks, uint64_t *random)
+static void free_places(void)
 {
+    ibshift_nodes_free(&nodes);
+    graph_free(&graph);
+}
+
+static void make_places(uint32_t ranks, uint64_t *random)
+{
+    graph = graph_draw(ranks, random);
     nodes = nodes_of_kind((int)world_random_below(random, NODES_KINDS), ranks, random);
     assert_true(nodes.nodes > 0);
 }
@@ -168,12 +180,12 @@ static void every_algorithm_is_right(void **state)
             for (uint32_t root = 0; root < (has_root(alg) ? ranks : 1); root++) {
                 struct work_options options = random_work(alg, ranks, root, &random);
 
-                make_nodes(ranks, &random);
+                make_places(ranks, &random);
                 if (is_possible(&options)) {
                     check(&options, 1, &random);
                     cases++;
                 }
-                ibshift_nodes_free(&nodes);
+                free_places();
             }
         }
     }
@@ -191,11 +203,11 @@ static void larger_ones_are_right(void **state)
             struct work_options options = random_work(
                 ibshift_alg_table[i], many[j], world_random_below(&random, many[j]), &random);
 
-            make_nodes(many[j], &random);
+            make_places(many[j], &random);
             if (is_possible(&options)) {
                 check(&options, 1, &random);
             }
-            ibshift_nodes_free(&nodes);
+            free_places();
         }
     }
 }
@@ -208,7 +220,7 @@ static void collectives_run_side_by_side(void **state)
         uint32_t ranks = 2 + world_random_below(&random, 12);
         struct work_options options[AT_ONCE];
 
-        make_nodes(ranks, &random);
+        make_places(ranks, &random);
         for (int i = 0; i < AT_ONCE; i++) {
             do {
                 const struct ibshift_alg *alg =
@@ -219,7 +231,7 @@ static void collectives_run_side_by_side(void **state)
             } while (!is_possible(&options[i]));
         }
         check(options, AT_ONCE, &random);
-        ibshift_nodes_free(&nodes);
+        free_places();
     }
 }
 

@@ -1,26 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world.h"
+#include "work_impl.h"
 #include "unit.h"
-
-enum { ELEMENT = 8, UNTOUCHED = 0xee };
-
-/* A reduction that is associative but not commutative: x -> a x + b, composed. */
-struct affine {
-    uint32_t a, b;
-};
-static_assert(sizeof(struct affine) == ELEMENT, "one element");
-
-static struct affine compose(struct affine left, struct affine right)
-{
-    return (struct affine){left.a * right.a, left.a * right.b + left.b};
-}
-
-static struct affine add(struct affine left, struct affine right)
-{
-    return (struct affine){left.a + right.a, left.b + right.b};
-}
 
 static void reduce(void *context, const void *in, void *with, void *out, size_t elements)
 {
@@ -54,25 +36,15 @@ static bool is_reduction(const struct work *work)
            (is_vector(work) && work->options.alg->collective != IBSHIFT_BCAST);
 }
 
-static size_t vector_bytes(const struct work *work)
+/* Bytes of what comes in that place. */
+static size_t place_size(const struct work *work, uint32_t rank, uint32_t place)
 {
-    return work->options.size * ELEMENT;
-}
+    uint32_t from, block;
 
-/* Of the block that goes from rank i to rank j. */
-static size_t size_of(const struct work *work, uint32_t i, uint32_t j)
-{
-    return work->sizes[i * work->ranks + j];
-}
-
-static size_t *row_of(const struct work *work, uint32_t i)
-{
-    return &work->offsets[(size_t)i * (work->ranks + 1)];
-}
-
-static size_t *column_of(const struct work *work, uint32_t j)
-{
-    return &work->offsets[(size_t)(work->ranks + j) * (work->ranks + 1)];
+    if (!graph_source(&work->options.plan, rank, place, &from, &block)) {
+        return work->options.is_variant ? 5 : work->options.size;
+    }
+    return size_of(work, from, gathers_neighbors(work) ? 0 : block);
 }
 
 static size_t random_size(const struct work *work, uint64_t *random)
@@ -92,11 +64,11 @@ static void choose_sizes(struct work *work, uint64_t *random)
     uint32_t ranks = work->ranks;
 
     for (uint32_t i = 0; i < ranks; i++) {
-        for (uint32_t j = 0; j < ranks; j++) {
-            size_t *size = &work->sizes[i * ranks + j];
+        for (uint32_t j = 0; j < work->width; j++) {
+            size_t *size = &work->sizes[i * work->width + j];
 
             if (collective == IBSHIFT_GATHER || collective == IBSHIFT_ALLGATHER) {
-                *size = j == 0 ? random_size(work, random) : work->sizes[i * ranks];
+                *size = j == 0 ? random_size(work, random) : work->sizes[i * work->width];
             } else if (collective == IBSHIFT_SCATTER || collective == IBSHIFT_REDUCE_SCATTER) {
                 *size = i == 0 ? random_size(work, random) : work->sizes[j];
             } else {
@@ -108,9 +80,15 @@ static void choose_sizes(struct work *work, uint64_t *random)
         }
     }
     for (uint32_t i = 0; i < ranks; i++) {
-        for (uint32_t j = 0; j < ranks; j++) {
+        uint32_t places = is_of_neighbors(work) ? blocks_of(work, i, IBSHIFT_RECV) : ranks;
+
+        for (uint32_t j = 0; j < work->width; j++) {
             row_of(work, i)[j + 1] = row_of(work, i)[j] + size_of(work, i, j);
-            column_of(work, i)[j + 1] = column_of(work, i)[j] + size_of(work, j, i);
+        }
+        for (uint32_t j = 0; j < places; j++) {
+            size_t size = is_of_neighbors(work) ? place_size(work, i, j) : size_of(work, j, i);
+
+            column_of(work, i)[j + 1] = column_of(work, i)[j] + size;
         }
     }
 }
@@ -167,6 +145,13 @@ static struct ibshift_blocks lay_out(const struct work *work, uint32_t rank,
                                    ? column_of(work, 0)[work->ranks]
                                    : 0;
         return *recv;
+    case IBSHIFT_NEIGHBOR_ALLGATHER:
+    case IBSHIFT_NEIGHBOR_ALLTOALL:
+        *send = many_blocks(work, row_of(work, rank));
+        *recv = many_blocks(work, column_of(work, rank));
+        length[IBSHIFT_SEND] = row_of(work, rank)[blocks_of(work, rank, IBSHIFT_SEND)];
+        length[IBSHIFT_RECV] = column_of(work, rank)[blocks_of(work, rank, IBSHIFT_RECV)];
+        return *send;
     case IBSHIFT_REDUCE_SCATTER:
         *send = many_blocks(work, row_of(work, 0));
         *recv = one_block(size_of(work, 0, rank));
@@ -278,8 +263,9 @@ struct work *work_create(struct world *world, const struct work_options *options
     work->options = *options;
     work->world = world;
     work->ranks = ranks;
-    work->sizes = calloc((size_t)ranks * ranks, sizeof(size_t));
-    work->offsets = calloc((size_t)2 * ranks * (ranks + 1), sizeof(size_t));
+    work->width = ranks + 1;
+    work->sizes = calloc((size_t)ranks * work->width, sizeof(size_t));
+    work->offsets = calloc((size_t)2 * ranks * (work->width + 1), sizeof(size_t));
     work->peers = calloc(ranks, sizeof(uint32_t));
     work->ops = calloc(ranks, sizeof(struct ibshift_op));
     work->rank = calloc(ranks, sizeof(struct rank_memory));
@@ -317,14 +303,6 @@ void work_free(struct work *work)
     free(work);
 }
 
-/* Word k of what rank i has for rank j in this run. */
-static uint64_t pattern(uint32_t seq, uint32_t i, uint32_t j, size_t k)
-{
-    uint64_t state = (uint64_t)seq << 48 ^ (uint64_t)i << 36 ^ (uint64_t)j << 24 ^ k;
-
-    return world_random(&state);
-}
-
 static void fill(char *base, uint32_t seq, uint32_t i, uint32_t j, size_t length)
 {
     for (size_t k = 0; k < length; k += ELEMENT) {
@@ -353,9 +331,9 @@ void work_fill(struct work *work, uint32_t rank, uint32_t seq)
     } else if (is_reduction(work) || collective == IBSHIFT_GATHER ||
                collective == IBSHIFT_ALLGATHER) {
         fill(send, seq, rank, 0, memory->length[IBSHIFT_SEND]);
-    } else if (collective == IBSHIFT_ALLTOALL ||
+    } else if (collective == IBSHIFT_ALLTOALL || is_of_neighbors(work) ||
                (collective == IBSHIFT_SCATTER && rank == work->options.plan.root)) {
-        for (uint32_t j = 0; j < work->ranks; j++) {
+        for (uint32_t j = 0; j < blocks_of(work, rank, IBSHIFT_SEND); j++) {
             fill(send + row_of(work, rank)[j], seq, rank, j, size_of(work, rank, j));
         }
     }
@@ -376,91 +354,4 @@ bool work_is_done(struct work *work)
         }
     }
     return true;
-}
-
-static bool is_pattern(const char *base, uint32_t seq, uint32_t i, uint32_t j, size_t length)
-{
-    for (size_t k = 0; k < length; k += ELEMENT) {
-        uint64_t word = pattern(seq, i, j, k / ELEMENT);
-
-        if (memcmp(base + k, &word, length - k < ELEMENT ? length - k : ELEMENT) != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static struct affine element(uint32_t seq, uint32_t rank, size_t index)
-{
-    uint64_t word = pattern(seq, rank, 0, index);
-    struct affine value;
-
-    memcpy(&value, &word, ELEMENT);
-    return value;
-}
-
-/* Elements start.. of the reduction over ranks 0..last. */
-static bool is_reduced(const struct work *work, const char *base, uint32_t seq, uint32_t last,
-                       size_t start, size_t elements)
-{
-    for (size_t i = 0; i < elements; i++) {
-        struct affine expected = element(seq, 0, start + i), got;
-
-        for (uint32_t rank = 1; rank <= last; rank++) {
-            struct affine next = element(seq, rank, start + i);
-
-            expected =
-                work->options.plan.commutative ? add(expected, next) : compose(expected, next);
-        }
-        memcpy(&got, base + i * ELEMENT, ELEMENT);
-        if (got.a != expected.a || got.b != expected.b) {
-            return false;
-        }
-    }
-    return true;
-}
-
-bool work_is_right(struct work *work, uint32_t rank)
-{
-    const struct ibshift_op *op = &work->ops[rank];
-    uint32_t seq = op->seq, root = work->options.plan.root, ranks = work->ranks;
-    const char *recv = op->params.blocks[IBSHIFT_RECV].base;
-    bool is_right = op->status == 0;
-
-    switch (work->options.alg->collective) {
-    case IBSHIFT_BCAST:
-        return is_right && is_pattern(recv, seq, root, 0, vector_bytes(work));
-    case IBSHIFT_SCATTER:
-        return is_right && is_pattern(recv, seq, root, rank, size_of(work, root, rank));
-    case IBSHIFT_GATHER:
-    case IBSHIFT_ALLGATHER:
-        if (work->rank[rank].length[IBSHIFT_RECV] == 0) {
-            return is_right;
-        }
-        for (uint32_t i = 0; i < ranks && is_right; i++) {
-            is_right = is_pattern(recv + column_of(work, 0)[i], seq, i, 0, size_of(work, i, 0));
-        }
-        return is_right;
-    case IBSHIFT_ALLTOALL:
-        for (uint32_t i = 0; i < ranks && is_right; i++) {
-            is_right =
-                is_pattern(recv + column_of(work, rank)[i], seq, i, rank, size_of(work, i, rank));
-        }
-        return is_right;
-    case IBSHIFT_REDUCE:
-        return is_right &&
-               (rank != root || is_reduced(work, recv, seq, ranks - 1, 0, work->options.size));
-    case IBSHIFT_ALLREDUCE:
-        return is_right && is_reduced(work, recv, seq, ranks - 1, 0, work->options.size);
-    case IBSHIFT_SCAN:
-        return is_right && is_reduced(work, recv, seq, rank, 0, work->options.size);
-    case IBSHIFT_EXSCAN:
-        return is_right &&
-               (rank == 0 || is_reduced(work, recv, seq, rank - 1, 0, work->options.size));
-    case IBSHIFT_REDUCE_SCATTER:
-        return is_right && is_reduced(work, recv, seq, ranks - 1, row_of(work, 0)[rank] / ELEMENT,
-                                      size_of(work, 0, rank) / ELEMENT);
-    default:
-        return is_right;
-    }
 }

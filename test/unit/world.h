@@ -45,8 +45,9 @@ struct work {
     struct world *world;
     uint32_t ranks;
     uint32_t *peers;
-    size_t *sizes;   /* bytes of the block from i to j: [i * ranks + j] */
-    size_t *offsets; /* of rank i's row: [i * (ranks + 1) + j], then of its column */
+    uint32_t width; /* blocks that a rank may have: one more than ranks */
+    size_t *sizes;  /* bytes of the block from i to j, of neighbours of i's j-th: [i * width + j] */
+    size_t *offsets; /* of rank i's row: [i * (width + 1) + j], then of its column */
     struct ibshift_op *ops;
     struct rank_memory {
         char *memory[IBSHIFT_BUFFERS]; /* NULL when the buffer is inside another one */
