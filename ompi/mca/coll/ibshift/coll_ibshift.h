@@ -172,20 +172,17 @@ void ibshift_trace_close(void);
     X(exscan)                                                                                      \
     X(gather)                                                                                      \
     X(gatherv)                                                                                     \
+    X(neighbor_allgather)                                                                          \
+    X(neighbor_allgatherv)                                                                         \
+    X(neighbor_alltoall)                                                                           \
+    X(neighbor_alltoallv)                                                                          \
+    X(neighbor_alltoallw)                                                                          \
     X(reduce)                                                                                      \
     X(reduce_scatter)                                                                              \
     X(reduce_scatter_block)                                                                        \
     X(scan)                                                                                        \
     X(scatter)                                                                                     \
     X(scatterv)
-
-/* ... and those that it never has. */
-#define IBSHIFT_NEIGHBOR(X)                                                                        \
-    X(neighbor_allgather)                                                                          \
-    X(neighbor_allgatherv)                                                                         \
-    X(neighbor_alltoall)                                                                           \
-    X(neighbor_alltoallv)                                                                          \
-    X(neighbor_alltoallw)
 
 /* The function slots of a collective, blocking, nonblocking and persistent: X(name) stands for
  * coll_<name> and coll_<name>_module. */

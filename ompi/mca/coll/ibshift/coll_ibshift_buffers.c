@@ -11,39 +11,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-ptrdiff_t ibshift_type_lower_bound(const struct ompi_datatype_t *type)
-{
-    ptrdiff_t lower, extent;
-
-    ompi_datatype_get_true_extent(type, &lower, &extent);
-    return lower;
-}
-
-ptrdiff_t ibshift_type_extent(const struct ompi_datatype_t *type)
-{
-    ptrdiff_t extent;
-
-    ompi_datatype_type_extent(type, &extent);
-    return extent;
-}
-
-size_t ibshift_type_size(const struct ompi_datatype_t *type)
-{
-    size_t size;
-
-    ompi_datatype_type_size(type, &size);
-    return size;
-}
-
 /* n elements lie in one piece of n times their size. */
 static bool is_one_piece(const struct ompi_datatype_t *type, size_t n)
 {
     return 0 == n || ompi_datatype_is_contiguous_memory_layout(type, n > 1 ? 2 : 1);
 }
 
+static bool is_there(const struct ibshift_side *side, uint32_t block)
+{
+    return NULL == side->there || side->there[block];
+}
+
 static size_t count_of(const struct ibshift_side *side, uint32_t block)
 {
-    return (size_t)ibshift_array_at(side->counts, block);
+    if (!is_there(side, block)) {
+        return 0;
+    }
+    return IBSHIFT_NO_ARRAY == side->counts ? side->count
+                                            : (size_t)ibshift_array_at(side->counts, block);
+}
+
+static ptrdiff_t displ_of(const struct ibshift_side *side, uint32_t block)
+{
+    return IBSHIFT_NO_ARRAY == side->displs
+               ? (ptrdiff_t)(block * side->count)
+               : ibshift_displs_at(side->displs, block, side->has_places);
 }
 
 static size_t elements(const struct ibshift_side *side)
@@ -98,13 +90,13 @@ size_t ibshift_side_keep_bytes(const struct ibshift_side *side)
     return IBSHIFT_NO_ARRAY == side->counts ? 0 : 3 * KEPT_WIDTH * (size_t)side->blocks;
 }
 
-static ibshift_array_t copied(ibshift_array_t array, uint32_t count, char *to)
+static ibshift_array_t copied(ibshift_array_t array, uint32_t count, bool are_places, char *to)
 {
-    size_t width = ibshift_array_width(array);
-
-    return IBSHIFT_NO_ARRAY == array
-               ? array
-               : ibshift_array_of(memcpy(to, ibshift_array_elements(array), count * width), width);
+    if (IBSHIFT_NO_ARRAY == array) {
+        return array;
+    }
+    memcpy(to, ibshift_array_elements(array), count * ibshift_displs_width(array, are_places));
+    return ibshift_array_of(to, ibshift_array_width(array));
 }
 
 char *ibshift_side_keep(struct ibshift_side *side, char *memory)
@@ -113,8 +105,8 @@ char *ibshift_side_keep(struct ibshift_side *side, char *memory)
     char *end = memory + ibshift_side_keep_bytes(side);
 
     if (IBSHIFT_NO_ARRAY != side->counts) {
-        side->counts = copied(side->counts, side->blocks, memory);
-        side->displs = copied(side->displs, side->blocks, memory + most);
+        side->counts = copied(side->counts, side->blocks, false, memory);
+        side->displs = copied(side->displs, side->blocks, side->has_places, memory + most);
     }
     if (NULL != side->types) {
         side->types = memcpy(memory + 2 * most, side->types, side->blocks * sizeof(*side->types));
@@ -154,11 +146,11 @@ bool ibshift_side_is_dense(const struct ibshift_side *side)
         if (0 == count_of(side, i)) {
             continue;
         }
-        if (!is_first && ibshift_array_at(side->displs, i) != next) {
+        if (!is_first && displ_of(side, i) != next) {
             return false;
         }
         is_first = false;
-        next = ibshift_array_at(side->displs, i) + (ptrdiff_t)count_of(side, i);
+        next = displ_of(side, i) + (ptrdiff_t)count_of(side, i);
     }
     return true;
 }
@@ -207,7 +199,7 @@ static const char *first_byte(const struct ibshift_side *side)
         block++;
     }
     return side->user +
-           ibshift_array_at(side->displs, block) *
+           displ_of(side, block) *
                (IBSHIFT_SIDE_TYPES == side->shape ? 1 : ibshift_type_extent(side->type)) +
            ibshift_type_lower_bound(type_of(side, block));
 }
@@ -279,9 +271,8 @@ static void typed_blocks(const struct ibshift_side *side, struct ibshift_blocks 
 
     for (uint32_t i = 0; i < side->blocks; i++) {
         lengths[i] = ibshift_side_block_bytes(side, i);
-        places[i] = 0 == lengths[i] ? 0
-                                    : ibshift_array_at(side->displs, i) +
-                                          ibshift_type_lower_bound(side->types[i]);
+        places[i] =
+            0 == lengths[i] ? 0 : displ_of(side, i) + ibshift_type_lower_bound(side->types[i]);
     }
     blocks->layout = IBSHIFT_SIZE_COUNTS;
     blocks->size_counts = lengths;
@@ -460,7 +451,7 @@ void ibshift_side_move_block(const struct ibshift_side *side, uint32_t block, ch
 {
     struct ompi_datatype_t *type = type_of(side, block);
     ptrdiff_t unit = IBSHIFT_SIDE_TYPES == side->shape ? 1 : ibshift_type_extent(type);
-    char *user = side->user + ibshift_array_at(side->displs, block) * unit;
+    char *user = side->user + displ_of(side, block) * unit;
     size_t count = count_of(side, block);
 
     if (side->is_device || !is_one_piece(type, count)) {
@@ -487,12 +478,14 @@ void ibshift_side_move(const struct ibshift_side *side, bool pack)
     if (!side->is_staged || 0 == side->bytes || !(pack ? side->loads : side->stores)) {
         return;
     }
-    for (uint32_t i = 0; has_displs(side) && i < side->blocks; i++) {
-        ibshift_side_move_block(side, i, side->scratch + side->offsets[i], pack);
+    for (uint32_t i = 0; (has_displs(side) || NULL != side->there) && i < side->blocks; i++) {
+        size_t at = has_displs(side) ? side->offsets[i] : i * side->count * unit_of(side);
+
+        ibshift_side_move_block(side, i, side->scratch + at, pack);
     }
     if (side->is_operand) {
         copy_operands(side, pack);
-    } else if (!has_displs(side)) {
+    } else if (!has_displs(side) && NULL == side->there) {
         convert(side, side->user, side->type, elements(side), side->scratch, pack);
     }
 }

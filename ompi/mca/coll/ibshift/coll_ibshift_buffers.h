@@ -33,7 +33,10 @@ struct ibshift_side {
     uint32_t blocks; /* not of a vector */
     bool is_operand; /* of a reduction: an element keeps its extent and is never split */
     ibshift_array_t counts, displs;
+    bool has_places; /* displs are places (compat.h) */
     struct ompi_datatype_t *const *types;
+    const bool
+        *there;    /* of a grid: blocks of which nobody is have nothing; NULL: all have somebody */
     bool loads;    /* the user's data goes in before each start */
     bool stores;   /* what is there at the end goes to the user */
     bool is_apart; /* staged in any case */
@@ -93,8 +96,28 @@ struct ibshift_side_units {
 bool ibshift_side_is_simple(const struct ibshift_side *side, struct ibshift_side_units *units);
 
 /* Bytes from the user's pointer to the first byte that the type touches. */
-ptrdiff_t ibshift_type_lower_bound(const struct ompi_datatype_t *type);
-ptrdiff_t ibshift_type_extent(const struct ompi_datatype_t *type);
-size_t ibshift_type_size(const struct ompi_datatype_t *type);
+static inline ptrdiff_t ibshift_type_lower_bound(const struct ompi_datatype_t *type)
+{
+    ptrdiff_t lower, extent;
+
+    ompi_datatype_get_true_extent(type, &lower, &extent);
+    return lower;
+}
+
+static inline ptrdiff_t ibshift_type_extent(const struct ompi_datatype_t *type)
+{
+    ptrdiff_t extent;
+
+    ompi_datatype_type_extent(type, &extent);
+    return extent;
+}
+
+static inline size_t ibshift_type_size(const struct ompi_datatype_t *type)
+{
+    size_t size;
+
+    ompi_datatype_type_size(type, &size);
+    return size;
+}
 
 #endif

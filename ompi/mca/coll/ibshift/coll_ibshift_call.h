@@ -70,6 +70,11 @@ typedef struct ibshift_call_t ibshift_call_t;
 int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                       const struct ibshift_job *job, enum ibshift_form form, ibshift_call_t **out);
 
+/* coll_ibshift_neighbors.c: the communicator's neighbours, once, if it is a neighborhood collective. OMPI codes:
+ * OMPI_ERR_NOT_SUPPORTED, on all ranks, without a topology; others are of this rank alone. */
+int ibshift_neighbors_find(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                           const struct ibshift_called *called);
+
 /* The memory of its runs, but for that of stages. */
 int ibshift_call_lay_out(ibshift_call_t *call);
 

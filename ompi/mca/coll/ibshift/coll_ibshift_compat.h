@@ -91,6 +91,27 @@ static inline ibshift_array_t ibshift_array_of(const void *elements, size_t widt
 }
 #define IBSHIFT_NO_ARRAY ((ibshift_array_t)0)
 
+/* The displacements of neighbor_alltoallw, in bytes, are MPI_Aint; before 6.0 nothing in an array says so. */
+#if OMPI_MAJOR_VERSION >= 6
+typedef ibshift_array_t ibshift_places_t;
+enum { IBSHIFT_PLACES_ARE_APART = false };
+#else
+typedef const MPI_Aint *ibshift_places_t;
+enum { IBSHIFT_PLACES_ARE_APART = true };
+#endif
+
+static inline size_t ibshift_displs_width(ibshift_array_t array, bool are_places)
+{
+    return IBSHIFT_PLACES_ARE_APART && are_places ? sizeof(MPI_Aint) : ibshift_array_width(array);
+}
+
+static inline ptrdiff_t ibshift_displs_at(ibshift_array_t array, size_t i, bool are_places)
+{
+    return IBSHIFT_PLACES_ARE_APART && are_places
+               ? ((const MPI_Aint *)ibshift_array_elements(array))[i]
+               : ibshift_array_at(array, i);
+}
+
 /*
  * The slots of a communicator's table. Up to 5.0 the functions of an enabled module come there by
  * who enables it, and each slot holds its module. From 6.0 on enable() puts them there, and

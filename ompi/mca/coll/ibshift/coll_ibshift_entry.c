@@ -55,6 +55,16 @@ IN_LINE struct ibshift_raw with_counts(struct ibshift_raw raw, ibshift_array_t s
     return raw;
 }
 
+/* Displacements in bytes, as wide as an address. */
+IN_LINE struct ibshift_raw with_places(struct ibshift_raw raw, ibshift_places_t sdispls,
+                                       ibshift_places_t rdispls)
+{
+    raw.form |= IBSHIFT_RAW_PLACES;
+    raw.sdispls = (ibshift_array_t)sdispls;
+    raw.rdispls = (ibshift_array_t)rdispls;
+    return raw;
+}
+
 IN_LINE struct ibshift_raw with_types(struct ibshift_raw raw, struct ompi_datatype_t *const *stypes,
                                       struct ompi_datatype_t *const *rtypes)
 {
@@ -121,8 +131,22 @@ IN_LINE int call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communi
 #define RAW         raw_of(sbuf, scount, stype, rbuf, rcount, rtype, 0)
 #include "coll_ibshift_forms.h"
 
+#define NAME        neighbor_allgather
+#define KIND        IBSHIFT_NEIGHBOR_ALLGATHER
+#define PARAMS(...) BLOCK_PARAMS, __VA_ARGS__
+#define ARGS(...)   BLOCK_ARGS, __VA_ARGS__
+#define RAW         raw_of(sbuf, scount, stype, rbuf, rcount, rtype, 0)
+#include "coll_ibshift_forms.h"
+
 #define NAME        alltoall
 #define KIND        IBSHIFT_ALLTOALL
+#define PARAMS(...) BLOCK_PARAMS, __VA_ARGS__
+#define ARGS(...)   BLOCK_ARGS, __VA_ARGS__
+#define RAW         raw_of(sbuf, scount, stype, rbuf, rcount, rtype, 0)
+#include "coll_ibshift_forms.h"
+
+#define NAME        neighbor_alltoall
+#define KIND        IBSHIFT_NEIGHBOR_ALLTOALL
 #define PARAMS(...) BLOCK_PARAMS, __VA_ARGS__
 #define ARGS(...)   BLOCK_ARGS, __VA_ARGS__
 #define RAW         raw_of(sbuf, scount, stype, rbuf, rcount, rtype, 0)
@@ -152,38 +176,71 @@ IN_LINE int call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communi
                 AT_ROOT(scounts, 0), AT_ROOT(displs, 0), 0, 0)
 #include "coll_ibshift_forms.h"
 
-#define NAME allgatherv
-#define KIND IBSHIFT_ALLGATHER
-#define PARAMS(...)                                                                                \
+#define GATHERED_PARAMS                                                                            \
     const void *sbuf, ibshift_count_t scount, struct ompi_datatype_t *stype, void *rbuf,           \
-        ibshift_array_t rcounts, ibshift_array_t displs, struct ompi_datatype_t *rtype,            \
-        __VA_ARGS__
-#define ARGS(...) sbuf, scount, stype, rbuf, rcounts, displs, rtype, __VA_ARGS__
-#define RAW       with_counts(raw_of(sbuf, scount, stype, rbuf, 0, rtype, 0), 0, 0, rcounts, displs)
-#include "coll_ibshift_forms.h"
+        ibshift_array_t rcounts, ibshift_array_t displs, struct ompi_datatype_t *rtype
+#define GATHERED_ARGS sbuf, scount, stype, rbuf, rcounts, displs, rtype
+#define GATHERED_RAW                                                                               \
+    with_counts(raw_of(sbuf, scount, stype, rbuf, 0, rtype, 0), 0, 0, rcounts, displs)
 
-#define NAME alltoallv
-#define KIND IBSHIFT_ALLTOALL
-#define PARAMS(...)                                                                                \
+#define COUNTED_PARAMS                                                                             \
     const void *sbuf, ibshift_array_t scounts, ibshift_array_t sdispls,                            \
         struct ompi_datatype_t *stype, void *rbuf, ibshift_array_t rcounts,                        \
-        ibshift_array_t rdispls, struct ompi_datatype_t *rtype, __VA_ARGS__
-#define ARGS(...) sbuf, scounts, sdispls, stype, rbuf, rcounts, rdispls, rtype, __VA_ARGS__
-#define RAW                                                                                        \
+        ibshift_array_t rdispls, struct ompi_datatype_t *rtype
+#define COUNTED_ARGS sbuf, scounts, sdispls, stype, rbuf, rcounts, rdispls, rtype
+#define COUNTED_RAW                                                                                \
     with_counts(raw_of(sbuf, 0, stype, rbuf, 0, rtype, 0), scounts, sdispls, rcounts, rdispls)
-#include "coll_ibshift_forms.h"
 
-#define NAME alltoallw
-#define KIND IBSHIFT_ALLTOALL
-#define PARAMS(...)                                                                                \
-    const void *sbuf, ibshift_array_t scounts, ibshift_array_t sdispls,                            \
+#define TYPED_PARAMS(displs_t)                                                                     \
+    const void *sbuf, ibshift_array_t scounts, displs_t sdispls,                                   \
         struct ompi_datatype_t *const *stypes, void *rbuf, ibshift_array_t rcounts,                \
-        ibshift_array_t rdispls, struct ompi_datatype_t *const *rtypes, __VA_ARGS__
-#define ARGS(...) sbuf, scounts, sdispls, stypes, rbuf, rcounts, rdispls, rtypes, __VA_ARGS__
-#define RAW                                                                                        \
+        displs_t rdispls, struct ompi_datatype_t *const *rtypes
+#define TYPED_ARGS sbuf, scounts, sdispls, stypes, rbuf, rcounts, rdispls, rtypes
+#define TYPED_RAW(sdispls, rdispls)                                                                \
     with_types(                                                                                    \
         with_counts(raw_of(sbuf, 0, NULL, rbuf, 0, NULL, 0), scounts, sdispls, rcounts, rdispls),  \
         stypes, rtypes)
+
+#define NAME        allgatherv
+#define KIND        IBSHIFT_ALLGATHER
+#define PARAMS(...) GATHERED_PARAMS, __VA_ARGS__
+#define ARGS(...)   GATHERED_ARGS, __VA_ARGS__
+#define RAW         GATHERED_RAW
+#include "coll_ibshift_forms.h"
+
+#define NAME        neighbor_allgatherv
+#define KIND        IBSHIFT_NEIGHBOR_ALLGATHER
+#define PARAMS(...) GATHERED_PARAMS, __VA_ARGS__
+#define ARGS(...)   GATHERED_ARGS, __VA_ARGS__
+#define RAW         GATHERED_RAW
+#include "coll_ibshift_forms.h"
+
+#define NAME        alltoallv
+#define KIND        IBSHIFT_ALLTOALL
+#define PARAMS(...) COUNTED_PARAMS, __VA_ARGS__
+#define ARGS(...)   COUNTED_ARGS, __VA_ARGS__
+#define RAW         COUNTED_RAW
+#include "coll_ibshift_forms.h"
+
+#define NAME        neighbor_alltoallv
+#define KIND        IBSHIFT_NEIGHBOR_ALLTOALL
+#define PARAMS(...) COUNTED_PARAMS, __VA_ARGS__
+#define ARGS(...)   COUNTED_ARGS, __VA_ARGS__
+#define RAW         COUNTED_RAW
+#include "coll_ibshift_forms.h"
+
+#define NAME        alltoallw
+#define KIND        IBSHIFT_ALLTOALL
+#define PARAMS(...) TYPED_PARAMS(ibshift_array_t), __VA_ARGS__
+#define ARGS(...)   TYPED_ARGS, __VA_ARGS__
+#define RAW         TYPED_RAW(sdispls, rdispls)
+#include "coll_ibshift_forms.h"
+
+#define NAME        neighbor_alltoallw
+#define KIND        IBSHIFT_NEIGHBOR_ALLTOALL
+#define PARAMS(...) TYPED_PARAMS(ibshift_places_t), __VA_ARGS__
+#define ARGS(...)   TYPED_ARGS, __VA_ARGS__
+#define RAW         with_places(TYPED_RAW(0, 0), sdispls, rdispls)
 #include "coll_ibshift_forms.h"
 
 #define NAME reduce

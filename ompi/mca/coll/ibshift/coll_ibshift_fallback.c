@@ -170,7 +170,6 @@ static int fill_from(int lender, mca_coll_ibshift_module_t *ours, struct ompi_co
     rc = module->coll_module_enable(module, comm);
     if (OMPI_SUCCESS == rc) {
         IBSHIFT_NATIVE(TAKE)
-        IBSHIFT_NEIGHBOR(TAKE)
     }
     if (OMPI_SUCCESS == rc && !IBSHIFT_SLOTS_HOLD) {
         ours->borrowed[lender] = module;

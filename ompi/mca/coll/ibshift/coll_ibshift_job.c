@@ -18,19 +18,19 @@ static struct ibshift_side blocks(const void *user, ibshift_count_t count, ibshi
                                   ibshift_array_t displs, struct ompi_datatype_t *type,
                                   struct ompi_datatype_t *const *types, uint32_t n)
 {
-    return (struct ibshift_side){.shape = NULL != types                ? IBSHIFT_SIDE_TYPES
-                                          : IBSHIFT_NO_ARRAY != counts ? IBSHIFT_SIDE_COUNTS
-                                                                       : IBSHIFT_SIDE_BLOCKS,
-                                 .user = (char *)(uintptr_t)user,
-                                 .count = (size_t)count,
-                                 .counts = counts,
-                                 .displs = displs,
-                                 .type = type,
-                                 .types = types,
-                                 .blocks = n,
-                                 .is_apart =
-                                     IBSHIFT_NO_ARRAY != counts && IBSHIFT_NO_ARRAY != displs &&
-                                     ibshift_array_width(counts) != ibshift_array_width(displs)};
+    return (struct ibshift_side){
+        .shape = NULL != types                ? IBSHIFT_SIDE_TYPES
+                 : IBSHIFT_NO_ARRAY != counts ? IBSHIFT_SIDE_COUNTS
+                                              : IBSHIFT_SIDE_BLOCKS,
+        .user = (char *)(uintptr_t)user,
+        .count = (size_t)count,
+        .counts = counts,
+        .displs = displs,
+        .type = type,
+        .types = types,
+        .blocks = n,
+        .is_apart = NULL == types && IBSHIFT_NO_ARRAY != counts && IBSHIFT_NO_ARRAY != displs &&
+                    ibshift_array_width(counts) != ibshift_array_width(displs)};
 }
 
 /* One of the blocks as a side of its own. */
@@ -106,6 +106,29 @@ static void describe_blocks(const mca_coll_ibshift_module_t *module, const struc
     }
     job->send = send;
     job->recv = recv;
+}
+
+/* Some ranks may be of another part of the graph, and know nothing of the others' sizes. */
+static int describe_neighbors(const mca_coll_ibshift_module_t *module,
+                              const struct ibshift_raw *raw, struct ibshift_job *job)
+{
+    const struct ibshift_neighborhood *own = &module->group.neighborhood;
+    bool gathers = IBSHIFT_NEIGHBOR_ALLGATHER == job->collective;
+    bool has_places = 0 != (raw->form & IBSHIFT_RAW_PLACES);
+
+    if (0 != (raw->form & IBSHIFT_RAW_IN_PLACE)) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    job->needs = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_NODE;
+    job->send = blocks(raw->sbuf, raw->scount, raw->scounts, raw->sdispls, raw->stype, raw->stypes,
+                       gathers ? 1 : own->destinations);
+    job->recv = blocks(raw->rbuf, raw->rcount, raw->rcounts, raw->rdispls, raw->rtype, raw->rtypes,
+                       own->sources);
+    job->send.loads = job->recv.stores = true;
+    job->send.has_places = job->recv.has_places = has_places;
+    job->recv.there = own->has_source;
+    job->send.there = gathers ? NULL : own->has_destination;
+    return OMPI_SUCCESS;
 }
 
 /* Operands of a reduction lie one behind the other, whatever gaps they have inside. */
@@ -194,6 +217,9 @@ int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
     case IBSHIFT_ALLTOALL:
         describe_blocks(module, raw, job);
         break;
+    case IBSHIFT_NEIGHBOR_ALLGATHER:
+    case IBSHIFT_NEIGHBOR_ALLTOALL:
+        return describe_neighbors(module, raw, job);
     default:
         return describe_reduction(module, raw, job);
     }
@@ -364,9 +390,12 @@ static uint64_t number_of_operator(const struct ibshift_job *job)
 uint32_t ibshift_job_badge(const struct ibshift_job *job, const struct ibshift_alg *alg,
                            const struct ibshift_plan *plan)
 {
-    enum ibshift_badge_variant variant = 0 == job->needs && !job->is_padded ? IBSHIFT_BADGE_EVEN
-                                         : NULL == job->recv.types          ? IBSHIFT_BADGE_COUNTED
-                                                                            : IBSHIFT_BADGE_TYPED;
+    bool is_even = ibshift_collective_is_of_neighbors(job->collective)
+                       ? IBSHIFT_NO_ARRAY == job->recv.counts
+                       : 0 == job->needs && !job->is_padded;
+    enum ibshift_badge_variant variant = is_even                   ? IBSHIFT_BADGE_EVEN
+                                         : NULL == job->recv.types ? IBSHIFT_BADGE_COUNTED
+                                                                   : IBSHIFT_BADGE_TYPED;
 
     return ibshift_badge(variant, number_of_operator(job), alg, plan, job->root);
 }

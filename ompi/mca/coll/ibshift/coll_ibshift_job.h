@@ -15,7 +15,8 @@ enum ibshift_raw_form {
     IBSHIFT_RAW_TYPES = 4,  /* alltoallw */
     IBSHIFT_RAW_PADDED =
         8, /* the blocks of one with counts that go padded (coll_ibshift_padded.c), */
-    IBSHIFT_RAW_LONG = 16 /* and those that do not */
+    IBSHIFT_RAW_LONG = 16,   /* and those that do not */
+    IBSHIFT_RAW_PLACES = 32, /* neighbor_alltoallw: displs are places (compat.h) */
 };
 
 /*
@@ -75,8 +76,8 @@ struct ibshift_together ibshift_job_together(struct ompi_communicator_t *comm);
 /* Of 0 or a status of the library. */
 int ibshift_code(int status);
 
-/* Derives the job from the arguments. OMPI_SUCCESS, or OMPI_ERR_NOT_SUPPORTED on all ranks
- * alike. */
+/* Derives the job from the arguments, of a neighborhood collective once its neighbours are known. OMPI_SUCCESS,
+ * OMPI_ERR_NOT_SUPPORTED on all ranks alike, or an error of this rank alone. */
 int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
                          const struct ibshift_called *called, struct ibshift_job *job);
 

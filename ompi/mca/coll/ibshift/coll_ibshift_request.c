@@ -400,9 +400,10 @@ int ibshift_call(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *
             return rc;
         }
     }
-    rc = ibshift_job_describe(module, called, &job);
+    rc = ibshift_neighbors_find(module, comm, called);
+    rc = OMPI_SUCCESS == rc ? ibshift_job_describe(module, called, &job) : rc;
     if (OMPI_SUCCESS != rc) {
-        return rc;
+        return ibshift_call_fail(module, rc);
     }
     return IBSHIFT_PERSISTENT == form ? make_persistent(module, comm, &job, request)
                                       : run_once(module, comm, form, &job, raw, run, request);

@@ -36,7 +36,8 @@ struct ibshift_kept_tape {
     uint32_t radix, segments, leaders;
     bool commutes;
     struct type_numbers stype, rtype;
-    size_t counts;                  /* of each array */
+    size_t counts;                  /* of the longest array */
+    size_t length[ARRAYS];          /* of each */
     size_t width[ARRAYS];           /* of an element */
     uint64_t *arrays;               /* counts and displacements of both sides, as wide or less */
     struct ompi_datatype_t **types; /* of both sides, for each block; NULL: none is for a block */
@@ -50,17 +51,23 @@ struct ibshift_tapes {
     uint32_t oldest;
 };
 
+/* Each second one has displacements. */
+static size_t width_of(const struct ibshift_raw *raw, ibshift_array_t array, size_t i)
+{
+    return ibshift_displs_width(array, 1 == i % 2 && 0 != (raw->form & IBSHIFT_RAW_PLACES));
+}
+
 static bool has_arrays(const struct ibshift_kept_tape *kept, const struct ibshift_raw *raw)
 {
     const ibshift_array_t now[ARRAYS] = {raw->scounts, raw->sdispls, raw->rcounts, raw->rdispls};
 
     for (size_t i = 0; i < (0 == kept->counts ? 0 : ARRAYS); i++) {
-        size_t width = ibshift_array_width(now[i]);
+        size_t width = width_of(raw, now[i], i);
 
         if (IBSHIFT_NO_ARRAY != now[i] &&
             (width != kept->width[i] ||
              0 != memcmp(ibshift_array_elements(now[i]), kept->arrays + i * kept->counts,
-                         kept->counts * width))) {
+                         kept->length[i] * width))) {
             return false;
         }
     }
@@ -69,11 +76,12 @@ static bool has_arrays(const struct ibshift_kept_tape *kept, const struct ibshif
 
 static bool has_types(const struct ibshift_kept_tape *kept, const struct ibshift_raw *raw)
 {
-    size_t count = kept->counts, size = count * sizeof(struct ompi_datatype_t *);
+    size_t sends = kept->length[0] * sizeof(*raw->stypes);
+    size_t recvs = kept->length[2] * sizeof(*raw->rtypes);
 
     return NULL == kept->types ||
-           ((NULL == raw->stypes || 0 == memcmp(raw->stypes, kept->types, size)) &&
-            (NULL == raw->rtypes || 0 == memcmp(raw->rtypes, kept->types + count, size)));
+           ((NULL == raw->stypes || 0 == memcmp(raw->stypes, kept->types, sends)) &&
+            (NULL == raw->rtypes || 0 == memcmp(raw->rtypes, kept->types + kept->counts, recvs)));
 }
 
 static void empty(struct ibshift_kept_tape *kept)
@@ -88,37 +96,49 @@ static void empty(struct ibshift_kept_tape *kept)
     (void)ibshift_call_take_spare(&kept->spare); /* it is another's */
 }
 
-static bool copy_arrays(struct ibshift_kept_tape *kept, const struct ibshift_raw *raw,
-                        uint32_t size)
+/* How long they are. */
+static void measure(const mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
+                    struct ibshift_kept_tape *kept)
+{
+    bool is_of_neighbors = ibshift_collective_is_of_neighbors(collective);
+    size_t sends = is_of_neighbors ? module->group.neighborhood.destinations : module->group.size;
+    size_t recvs = is_of_neighbors ? module->group.neighborhood.sources : module->group.size;
+
+    kept->length[0] = kept->length[1] = sends;
+    kept->length[2] = kept->length[3] = recvs;
+    kept->counts = sends > recvs ? sends : recvs;
+}
+
+static bool copy_arrays(struct ibshift_kept_tape *kept, const struct ibshift_raw *raw)
 {
     const ibshift_array_t now[ARRAYS] = {raw->scounts, raw->sdispls, raw->rcounts, raw->rdispls};
 
     if (IBSHIFT_NO_ARRAY == raw->scounts && IBSHIFT_NO_ARRAY == raw->rcounts) {
+        kept->counts = 0;
         return true;
     }
-    kept->counts = size;
-    kept->arrays = calloc(ARRAYS * (size_t)size, sizeof(*kept->arrays));
+    kept->arrays = calloc(ARRAYS * kept->counts + 1, sizeof(*kept->arrays));
     for (size_t i = 0; NULL != kept->arrays && i < ARRAYS; i++) {
-        kept->width[i] = ibshift_array_width(now[i]);
+        kept->width[i] = width_of(raw, now[i], i);
         if (IBSHIFT_NO_ARRAY != now[i]) {
-            memcpy(kept->arrays + i * size, ibshift_array_elements(now[i]), size * kept->width[i]);
+            memcpy(kept->arrays + i * kept->counts, ibshift_array_elements(now[i]),
+                   kept->length[i] * kept->width[i]);
         }
     }
     return NULL != kept->arrays;
 }
 
-static bool copy_types(struct ibshift_kept_tape *kept, const struct ibshift_raw *raw,
-                       uint32_t count)
+static bool copy_types(struct ibshift_kept_tape *kept, const struct ibshift_raw *raw)
 {
-    size_t size = count * sizeof(struct ompi_datatype_t *);
+    struct ompi_datatype_t *const *stypes = NULL == raw->stypes ? raw->rtypes : raw->stypes;
 
     if (NULL == raw->rtypes) {
         return true;
     }
-    kept->types = calloc(2, size);
+    kept->types = calloc(2 * kept->counts + 1, sizeof(*kept->types));
     if (NULL != kept->types) {
-        memcpy(kept->types, NULL == raw->stypes ? raw->rtypes : raw->stypes, size);
-        memcpy(kept->types + count, raw->rtypes, size);
+        memcpy(kept->types, stypes, kept->length[0] * sizeof(*stypes));
+        memcpy(kept->types + kept->counts, raw->rtypes, kept->length[2] * sizeof(*stypes));
     }
     return NULL != kept->types;
 }
@@ -238,6 +258,7 @@ static bool has_whole_words(const struct ibshift_kept_tape *kept, const struct i
 
     for (size_t i = 0; i < ARRAYS; i++) {
         if (IBSHIFT_NO_ARRAY == now[i] || kept->width[i] != kept->width[0] ||
+            kept->length[i] != kept->counts ||
             0 != kept->counts * kept->width[i] % sizeof(uint64_t)) {
             return false;
         }
@@ -261,7 +282,8 @@ static bool fill(const mca_coll_ibshift_module_t *module, const struct ibshift_j
                  const struct ibshift_raw *raw, const struct ibshift_op_params *params,
                  struct ibshift_kept_tape *kept)
 {
-    if (!copy_arrays(kept, raw, module->group.size) || !copy_types(kept, raw, module->group.size)) {
+    measure(module, job->collective, kept);
+    if (!copy_arrays(kept, raw) || !copy_types(kept, raw)) {
         return false;
     }
     kept->calls = 1;

@@ -12,6 +12,10 @@
 int ibshift_group_choose(struct ibshift_group *group, const struct ibshift_wanted *wanted,
                          uint32_t root, struct ibshift_op_params *params);
 
+/* Once, before the first neighborhood collective; 0 or as ibshift_neighborhood_make(). */
+int ibshift_group_set_neighbors(struct ibshift_group *group,
+                                const struct ibshift_neighbor_lists *lists);
+
 /* What was found is forgotten; the shell's stays. */
 void ibshift_group_free(struct ibshift_group *group);
 

@@ -9,6 +9,7 @@
 #include "exec/pace/pace.h"
 #include "fabric/table/found.h"
 #include "net/ledger.h"
+#include "plan/neighbors.h"
 
 enum ibshift_order_state {
     IBSHIFT_ORDER_UNKNOWN, /* not looked at yet: rank order */
@@ -60,6 +61,8 @@ struct ibshift_group {
     struct ibshift_choices choices;
     struct ibshift_group_order order;
     struct ibshift_pacing pacing;
+    struct ibshift_neighborhood neighborhood; /* edges NULL: nobody has asked for it yet */
+    struct ibshift_neighbors neighbors;       /* it alone */
 };
 
 /* What a call asks for before a plan is chosen; the same on all ranks. */

@@ -234,7 +234,8 @@ int ibshift_group_order_find(struct ibshift_group *group, const struct ibshift_w
     int rc = 0;
 
     if (ibshift_fabric_file.identity == 0 ||
-        (wanted->collective != IBSHIFT_ALLTOALL && !may_rename(wanted))) {
+        (wanted->collective != IBSHIFT_ALLTOALL && !may_rename(wanted) &&
+         !ibshift_collective_is_of_neighbors(wanted->collective))) {
         return 0;
     }
     if (order->state == IBSHIFT_ORDER_UNKNOWN) {

@@ -4,23 +4,19 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct ibshift_lib_form forms[IBSHIFT_COLLECTIVES] = {
-    [IBSHIFT_BARRIER] = {"barrier", NOTHING, NOTHING},
-    [IBSHIFT_BCAST] = {"bcast", NOTHING, VECTOR},
-    [IBSHIFT_SCATTER] = {"scatter", BLOCKS, BLOCK, .root_sends = true},
-    [IBSHIFT_GATHER] = {"gather", BLOCK, BLOCKS, .root_receives = true},
-    [IBSHIFT_ALLGATHER] = {"allgather", BLOCK, BLOCKS, .is_counted = true},
-    [IBSHIFT_ALLTOALL] = {"alltoall", BLOCKS, BLOCKS, .is_counted = true},
-    [IBSHIFT_REDUCE] = {"reduce", VECTOR, VECTOR, .root_receives = true},
-    [IBSHIFT_ALLREDUCE] = {"allreduce", VECTOR, VECTOR},
-    [IBSHIFT_REDUCE_SCATTER] = {"reduce_scatter", BLOCKS, BLOCK},
-    [IBSHIFT_SCAN] = {"scan", VECTOR, VECTOR},
-    [IBSHIFT_EXSCAN] = {"exscan", VECTOR, VECTOR},
+static const struct ibshift_lib_form forms[] = {
+    [IBS_BARRIER] = {IBSHIFT_BARRIER, "barrier", NOTHING, NOTHING},
+    [IBS_BCAST] = {IBSHIFT_BCAST, "bcast", NOTHING, VECTOR},
+    [IBS_SCATTER] = {IBSHIFT_SCATTER, "scatter", BLOCKS, BLOCK, .root_sends = true},
+    [IBS_GATHER] = {IBSHIFT_GATHER, "gather", BLOCK, BLOCKS, .root_receives = true},
+    [IBS_ALLGATHER] = {IBSHIFT_ALLGATHER, "allgather", BLOCK, BLOCKS, .is_counted = true},
+    [IBS_ALLTOALL] = {IBSHIFT_ALLTOALL, "alltoall", BLOCKS, BLOCKS, .is_counted = true},
+    [IBS_REDUCE] = {IBSHIFT_REDUCE, "reduce", VECTOR, VECTOR, .root_receives = true},
+    [IBS_ALLREDUCE] = {IBSHIFT_ALLREDUCE, "allreduce", VECTOR, VECTOR},
+    [IBS_REDUCE_SCATTER] = {IBSHIFT_REDUCE_SCATTER, "reduce_scatter", BLOCKS, BLOCK},
+    [IBS_SCAN] = {IBSHIFT_SCAN, "scan", VECTOR, VECTOR},
+    [IBS_EXSCAN] = {IBSHIFT_EXSCAN, "exscan", VECTOR, VECTOR},
 };
-
-static_assert((int)IBS_EXSCAN == IBSHIFT_EXSCAN && (int)IBS_ALLTOALL == IBSHIFT_ALLTOALL &&
-                  (int)IBS_REDUCE_SCATTER == IBSHIFT_REDUCE_SCATTER,
-              "the header's numbers are those of the plans");
 
 static size_t blocks_of(enum ibshift_lib_side side, uint32_t ranks)
 {
@@ -78,16 +74,15 @@ int ibshift_lib_check(const struct ibshift_group *group, const struct ibs_call *
 {
     size_t all;
 
-    if (call == NULL || (unsigned)call->collective >= IBSHIFT_COLLECTIVES ||
-        call->root >= group->size) {
+    if (call == NULL || (unsigned)call->collective > IBS_EXSCAN || call->root >= group->size) {
         return -EINVAL;
     }
     *work = (struct ibshift_lib_work){.call = call,
-                                      .collective = (enum ibshift_collective)call->collective,
+                                      .form = &forms[call->collective],
+                                      .collective = forms[call->collective].collective,
                                       .rank = group->rank,
                                       .ranks = group->size,
                                       .element = call->element == 0 ? 1 : call->element};
-    work->form = &forms[work->collective];
     work->is_counted = call->recv_counts != NULL || call->send_counts != NULL;
     work->sends =
         work->form->send != NOTHING && (!work->form->root_sends || work->rank == call->root);

@@ -10,6 +10,7 @@
 enum ibshift_lib_side { NOTHING, BLOCK, BLOCKS, VECTOR };
 
 struct ibshift_lib_form {
+    enum ibshift_collective collective;
     const char *name;
     enum ibshift_lib_side send, recv;
     bool root_sends, root_receives; /* it alone */
