@@ -1,177 +1,406 @@
-/* Neighborhood collectives on Cartesian, graph and distributed graph communicators. */
+/*
+ * Neighborhood collectives on grids and random graphs, against what MPI's rules say: each rank knows the whole topology, and what
+ * comes in each place. Grids have borders, and dimensions of one and two, where both neighbours are one rank; graphs have
+ * double edges, edges to oneself, ranks without neighbours. Blocks have gaps, unlike types of one signature on both sides, and
+ * sizes from nothing to long, anew in each call.
+ *     neighbor [SEED]
+ * libnbc, which may be beneath, takes messages of such dimensions for one another: IBSHIFT_TEST_NATIVE=1 wants them right, too.
+ */
 
 #include "check.h"
 
-#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-enum { MOST = 8 };
+enum { MOST = 64, SENTINEL = 0xee, TYPES = 3, LONG = 6000, GRAPHS = 6 };
 
-struct neighbors {
-    const char *name;
-    int in[MOST], out[MOST], ins, outs;
+static MPI_Datatype types[TYPES]; /* of one int, and gaps */
+static int extents[TYPES] = {4, 12, 20};
+static int world_rank, world_size;
+static bool is_native;
+
+struct list {
+    int count, rank[MOST];
 };
 
-static int value(int from, int to, int round)
+/* Of one rank; slot[i]: the place in the sender's list of what comes in place i. */
+struct topology {
+    char name[64];
+    struct list in, out;
+    int slot[MOST];
+    bool is_even; /* both neighbours of a dimension may be one rank */
+    int rank;     /* in its communicator */
+};
+
+static uint64_t mixed(uint64_t a, uint64_t b)
 {
-    return from * 10007 + to * 101 + round;
+    uint64_t x = (a ^ b << 32 ^ b) * 0x9e3779b97f4a7c15u;
+
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    return x ^ x >> 31;
 }
 
-static void check_alltoall(MPI_Comm comm, enum form form, const struct neighbors *n, int rank)
+static int below(uint64_t *state, int bound)
 {
-    struct run run = run_begin(form);
-    int send[MOST], recv[MOST];
+    *state = mixed(*state, 77);
+    return (int)(*state >> 33) % bound;
+}
 
-    while (run_next(&run)) {
-        for (int i = 0; i < n->outs; i++) {
-            send[i] = value(rank, n->out[i], run.round);
-        }
-        for (int i = 0; i < n->ins; i++) {
-            recv[i] = -1;
-        }
-        RUN(&run, Neighbor_alltoall, neighbor_alltoall, send, 1, MPI_INT, recv, 1, MPI_INT, comm);
-        for (int i = 0; i < n->ins; i++) {
-            int expected = n->in[i] == MPI_PROC_NULL ? -1 : value(n->in[i], rank, run.round);
-            CHECK(recv[i] == expected, "%s neighbor_alltoall on a %s: %d, not %d", form_names[form],
-                  n->name, recv[i], expected);
-        }
+/* Elements of what a rank sends in that place. */
+static int count_of(int rank, int slot, uint64_t call)
+{
+    uint64_t x = mixed(call, (uint64_t)(rank * 1000 + slot));
+
+    return x % 4 == 0 ? 0 : x % 31 == 1 ? LONG : (int)(x % 40);
+}
+
+static int word_of(int rank, int slot, int i, int round)
+{
+    return (int)mixed((uint64_t)rank << 20 | (uint64_t)slot, (uint64_t)(i * 8 + round));
+}
+
+/* A buffer as each form of a collective describes it. */
+struct side {
+    int blocks, counts[MOST], displs[MOST], kinds[MOST];
+    MPI_Aint places[MOST];
+    MPI_Datatype of[MOST];
+    size_t size;
+    char *memory;
+};
+
+/* The last block first, with a gap before each, unless they have no places of their own. */
+static struct side side_make(int blocks, const int *counts, const int *kinds, bool has_places)
+{
+    struct side side = {.blocks = blocks};
+    size_t at = 0;
+
+    for (int k = 0; k < blocks; k++) {
+        int i = has_places ? blocks - 1 - k : k, extent = extents[kinds[i]];
+
+        at += has_places ? (size_t)extent : 0;
+        at = has_places ? (at + (size_t)extent - 1) / (size_t)extent * (size_t)extent : at;
+        side.counts[i] = counts[i];
+        side.kinds[i] = kinds[i];
+        side.of[i] = types[kinds[i]];
+        side.places[i] = (MPI_Aint)at;
+        side.displs[i] = (int)(at / (size_t)extent);
+        at += (size_t)(counts[i] * extent);
+    }
+    side.size = at + 64;
+    side.memory = malloc(side.size);
+    CHECK(side.memory != NULL, "no memory");
+    memset(side.memory, SENTINEL, side.size);
+    return side;
+}
+
+static void put(struct side *side, int block, int rank, int slot, int round)
+{
+    for (int i = 0; i < side->counts[block]; i++) {
+        int word = word_of(rank, slot, i, round);
+
+        memcpy(side->memory + side->places[block] + i * extents[side->kinds[block]], &word,
+               sizeof(word));
     }
 }
 
-static void check_allgather(MPI_Comm comm, enum form form, const struct neighbors *n, int rank)
-{
-    struct run run = run_begin(form);
-    int recv[MOST];
+enum which { ALLGATHER, ALLTOALL, ALLGATHERV, ALLTOALLV, ALLTOALLW, WHICH };
+static const char *const names[WHICH] = {"allgather", "alltoall", "allgatherv", "alltoallv",
+                                         "alltoallw"};
 
-    while (run_next(&run)) {
-        int mine = value(rank, 0, run.round);
-        RUN(&run, Neighbor_allgather, neighbor_allgather, &mine, 1, MPI_INT, recv, 1, MPI_INT,
-            comm);
-        for (int i = 0; i < n->ins; i++) {
-            CHECK(n->in[i] == MPI_PROC_NULL || recv[i] == value(n->in[i], 0, run.round),
-                  "%s neighbor_allgather on a %s", form_names[form], n->name);
-        }
+static void call(struct run *run, enum which which, struct side *s, struct side *r, MPI_Comm comm)
+{
+    switch (which) {
+    case ALLGATHER:
+        RUN(run, Neighbor_allgather, neighbor_allgather, s->memory, s->counts[0], s->of[0],
+            r->memory, r->counts[0], r->of[0], comm);
+        break;
+    case ALLTOALL:
+        RUN(run, Neighbor_alltoall, neighbor_alltoall, s->memory, s->counts[0], s->of[0], r->memory,
+            r->counts[0], r->of[0], comm);
+        break;
+    case ALLGATHERV:
+        RUN(run, Neighbor_allgatherv, neighbor_allgatherv, s->memory, s->counts[0], s->of[0],
+            r->memory, r->counts, r->displs, r->of[0], comm);
+        break;
+    case ALLTOALLV:
+        RUN(run, Neighbor_alltoallv, neighbor_alltoallv, s->memory, s->counts, s->displs, s->of[0],
+            r->memory, r->counts, r->displs, r->of[0], comm);
+        break;
+    default:
+        RUN(run, Neighbor_alltoallw, neighbor_alltoallw, s->memory, s->counts, s->places, s->of,
+            r->memory, r->counts, r->places, r->of, comm);
     }
 }
 
-static void check_vectors(MPI_Comm comm, enum form form, const struct neighbors *n, int rank)
+static void compare(const struct side *got, const struct side *wanted, const char *what,
+                    const struct topology *t, enum form form, uint64_t seed)
 {
+    for (size_t i = 0; i < got->size; i++) {
+        CHECK(got->memory[i] == wanted->memory[i],
+              "%s neighbor_%s on a %s, call %#llx: byte %zu is %#x, not %#x", form_names[form],
+              what, t->name, (unsigned long long)seed, i, (unsigned char)got->memory[i],
+              (unsigned char)wanted->memory[i]);
+    }
+}
+
+static void check_one(MPI_Comm comm, const struct topology *t, enum which which, enum form form,
+                      uint64_t seed)
+{
+    bool gathers = which == ALLGATHER || which == ALLGATHERV;
+    bool has_counts = which >= ALLGATHERV;
+    int sends = gathers ? 1 : t->out.count;
+    int scounts[MOST] = {0}, rcounts[MOST] = {0}, skinds[MOST], rkinds[MOST];
+    struct side send, recv, wanted;
     struct run run = run_begin(form);
-    int send[MOST], recv[MOST], ones[MOST], at[MOST], mine;
-    MPI_Aint bytes[MOST];
-    MPI_Datatype types[MOST];
 
     for (int i = 0; i < MOST; i++) {
-        ones[i] = 1;
-        at[i] = i;
-        bytes[i] = i * (MPI_Aint)sizeof(int);
-        types[i] = MPI_INT;
-        send[i] = i < n->outs ? value(rank, n->out[i], 0) : 0;
-        recv[i] = -1;
+        int who = which == ALLTOALLW ? i : 0;
+
+        skinds[i] = (int)(mixed(seed, (uint64_t)(t->rank * 2 + who * 64)) % TYPES);
+        rkinds[i] = (int)(mixed(seed, (uint64_t)(t->rank * 2 + 1 + who * 64)) % TYPES);
+    }
+    for (int i = 0; i < MOST; i++) {
+        int from = i < t->in.count ? t->in.rank[i] : MPI_PROC_NULL;
+
+        scounts[i] = has_counts ? count_of(t->rank, gathers ? 0 : i, seed) : count_of(0, 0, seed);
+        rcounts[i] = !has_counts             ? scounts[0]
+                     : from == MPI_PROC_NULL ? 3
+                                             : count_of(from, gathers ? 0 : t->slot[i], seed);
+    }
+    send = side_make(sends, scounts, skinds, has_counts && !gathers);
+    recv = side_make(t->in.count, rcounts, rkinds, has_counts);
+    wanted = side_make(t->in.count, rcounts, rkinds, has_counts);
+    if (t->in.count == 0) { /* what MPI reads all the same */
+        recv.counts[0] = rcounts[0];
+        recv.of[0] = types[0];
+    }
+    if (sends == 0) {
+        send.counts[0] = scounts[0];
+        send.of[0] = types[0];
     }
     while (run_next(&run)) {
-        RUN(&run, Neighbor_alltoallv, neighbor_alltoallv, send, ones, at, MPI_INT, recv, ones, at,
-            MPI_INT, comm);
+        for (int i = 0; i < sends; i++) {
+            put(&send, i, t->rank, i, run.round);
+        }
+        memset(recv.memory, SENTINEL, recv.size);
+        for (int i = 0; i < t->in.count; i++) {
+            if (t->in.rank[i] != MPI_PROC_NULL) {
+                put(&wanted, i, t->in.rank[i], gathers ? 0 : t->slot[i], run.round);
+            }
+        }
+        call(&run, which, &send, &recv, comm);
+        compare(&recv, &wanted, names[which], t, form, seed);
     }
-    for (int i = 0; i < n->ins; i++) {
-        CHECK(n->in[i] == MPI_PROC_NULL || recv[i] == value(n->in[i], rank, 0),
-              "%s neighbor_alltoallv on a %s", form_names[form], n->name);
-        recv[i] = -1;
-    }
-    run = run_begin(form);
-    while (run_next(&run)) {
-        RUN(&run, Neighbor_alltoallw, neighbor_alltoallw, send, ones, bytes, types, recv, ones,
-            bytes, types, comm);
-    }
-    for (int i = 0; i < n->ins; i++) {
-        CHECK(n->in[i] == MPI_PROC_NULL || recv[i] == value(n->in[i], rank, 0),
-              "%s neighbor_alltoallw on a %s", form_names[form], n->name);
-        recv[i] = -1;
-    }
-    mine = value(rank, 0, 0);
-    run = run_begin(form);
-    while (run_next(&run)) {
-        RUN(&run, Neighbor_allgatherv, neighbor_allgatherv, &mine, 1, MPI_INT, recv, ones, at,
-            MPI_INT, comm);
-    }
-    for (int i = 0; i < n->ins; i++) {
-        CHECK(n->in[i] == MPI_PROC_NULL || recv[i] == value(n->in[i], 0, 0),
-              "%s neighbor_allgatherv on a %s", form_names[form], n->name);
-    }
+    free(send.memory);
+    free(recv.memory);
+    free(wanted.memory);
 }
 
-static void check_neighbors(MPI_Comm comm, const struct neighbors *n)
+/* The first arguments come back at last, where a call may be remembered by them. */
+static void check_all(MPI_Comm comm, const struct topology *t, uint64_t seed)
 {
-    int rank;
-
-    MPI_Comm_rank(comm, &rank);
     for (int form = 0; form < FORM_COUNT; form++) {
-        check_alltoall(comm, (enum form)form, n, rank);
-        check_allgather(comm, (enum form)form, n, rank);
-        check_vectors(comm, (enum form)form, n, rank);
+        for (int which = 0; which < WHICH; which++) {
+            for (int i = 0; i < 5; i++) {
+                uint64_t call_seed = mixed(seed, (uint64_t)(which * 10 + (i < 3 ? 0 : i)));
+
+                if (form == FORM_BLOCKING || is_native || !t->is_even) {
+                    check_one(comm, t, (enum which)which, (enum form)form, call_seed);
+                }
+            }
+            check_one(comm, t, (enum which)which, FORM_BLOCKING, mixed(seed, (uint64_t)which * 10));
+        }
     }
 }
 
-static void check_cart(int size, int periodic)
+static void check_grid(int dimensions, const int *dims, const int *periods, uint64_t seed)
 {
-    struct neighbors n = {.name = periodic ? "torus" : "mesh", .ins = 4, .outs = 4};
-    int dims[2] = {0, 0}, periods[2] = {periodic, periodic};
+    struct topology t = {.in.count = 2 * dimensions, .out.count = 2 * dimensions};
+    int length = snprintf(t.name, sizeof(t.name), "grid");
     MPI_Comm comm;
 
-    MPI_Dims_create(size, 2, dims);
-    MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &comm);
-    for (int d = 0; d < 2; d++) {
-        MPI_Cart_shift(comm, d, 1, &n.in[2 * d], &n.in[2 * d + 1]);
-    }
-    for (int i = 0; i < 4; i++) {
-        n.out[i] = n.in[i];
-    }
-    check_neighbors(comm, &n);
-    MPI_Comm_free(&comm);
-}
-
-/* A star around rank 0, as a graph and as a distributed graph. */
-static void check_star(int rank, int size)
-{
-    struct neighbors n = {.name = "graph"};
-    int index[MOST], edges[2 * MOST], weights[MOST] = {0}, leaves = size - 1, top = 0;
-    MPI_Comm comm;
-
-    if (size > MOST || size < 2) {
+    MPI_Cart_create(MPI_COMM_WORLD, dimensions, dims, periods, 0, &comm);
+    if (comm == MPI_COMM_NULL) {
         return;
     }
-    for (int i = 1; i < size; i++) {
-        edges[top++] = i;
+    MPI_Comm_rank(comm, &t.rank);
+    for (int d = 0; d < dimensions; d++) {
+        int down, up, self = MPI_PROC_NULL;
+
+        length += snprintf(t.name + length, sizeof(t.name) - (size_t)length, " %d%s", dims[d],
+                           periods[d] ? "p" : "");
+        MPI_Cart_shift(comm, d, 1, &down, &up);
+        if (dims[d] == 1) { /* 4.1 says otherwise there */
+            self = periods[d] ? t.rank : MPI_PROC_NULL;
+            down = up = self;
+        }
+        t.in.rank[2 * d] = t.out.rank[2 * d] = down;
+        t.in.rank[2 * d + 1] = t.out.rank[2 * d + 1] = up;
+        t.slot[2 * d] = 2 * d + 1;
+        t.slot[2 * d + 1] = 2 * d;
+        t.is_even |= periods[d] && dims[d] <= 2;
     }
-    index[0] = top;
-    for (int i = 1; i < size; i++) {
-        edges[top++] = 0;
+    check_all(comm, &t, seed);
+    MPI_Comm_free(&comm);
+}
+
+static void check_grids(uint64_t seed)
+{
+    for (int bits = 0; bits < 8; bits++) {
+        int periods[3] = {bits & 1, bits >> 1 & 1, bits >> 2 & 1}, dims[3] = {0, 0, 0};
+        int flat[3] = {1, world_size, 1};
+
+        MPI_Dims_create(world_size, 3, dims);
+        check_grid(3, dims, periods, mixed(seed, (uint64_t)bits));
+        check_grid(3, flat, periods, mixed(seed, (uint64_t)bits + 8));
+        if (bits < 4) {
+            check_grid(2, (int[2]){2, world_size / 2}, periods, mixed(seed, (uint64_t)bits + 16));
+        }
+    }
+}
+
+static void shuffle(struct list *list, uint64_t *state)
+{
+    for (int i = list->count - 1; i > 0; i--) {
+        int j = below(state, i + 1), rank = list->rank[i];
+
+        list->rank[i] = list->rank[j];
+        list->rank[j] = rank;
+    }
+}
+
+static void add(struct list *list, int rank)
+{
+    CHECK(list->count < MOST, "too many edges");
+    list->rank[list->count++] = rank;
+}
+
+static int times(const struct list *list, int end, int rank)
+{
+    int count = 0;
+
+    for (int i = 0; i < end; i++) {
+        count += list->rank[i] == rank;
+    }
+    return count;
+}
+
+/* The messages of one pair meet in the order of both lists. */
+static void match(struct topology *t, const struct list *outs)
+{
+    for (int i = 0; i < t->in.count; i++) {
+        const struct list *sent = &outs[t->in.rank[i]];
+        int before = times(&t->in, i, t->in.rank[i]), slot = 0;
+
+        while (sent->rank[slot] != t->rank || times(sent, slot, t->rank) != before) {
+            slot++;
+        }
+        t->slot[i] = slot;
+    }
+}
+
+/* Some ranks have no neighbours, or none on one side. */
+static void draw(struct list *ins, struct list *outs, bool is_symmetric, uint64_t *state)
+{
+    int edges = below(state, 3 * world_size + 1), quiet = below(state, world_size);
+
+    memset(ins, 0, (size_t)world_size * sizeof(*ins));
+    memset(outs, 0, (size_t)world_size * sizeof(*outs));
+    for (int i = 0; i < edges; i++) {
+        int from = below(state, world_size),
+            to = below(state, 3) == 0 ? from : below(state, world_size);
+
+        if (from != quiet && (to != quiet || !is_symmetric) && outs[from].count < MOST / 4 &&
+            ins[to].count < MOST / 4) {
+            add(&outs[from], to);
+            add(&ins[to], from);
+            if (is_symmetric && from != to) {
+                add(&outs[to], from);
+                add(&ins[from], to);
+            }
+        }
+    }
+    for (int i = 0; i < world_size; i++) {
+        shuffle(&outs[i], state);
+        shuffle(&ins[i], state);
+        if (is_symmetric) {
+            ins[i] = outs[i];
+        }
+    }
+}
+
+static MPI_Comm make_graph(const struct list *outs)
+{
+    int index[MOST], edges[MOST * MOST], top = 0;
+    MPI_Comm comm;
+
+    for (int i = 0; i < world_size; i++) {
+        for (int k = 0; k < outs[i].count; k++) {
+            edges[top++] = outs[i].rank[k];
+        }
         index[i] = top;
     }
-    n.ins = n.outs = rank == 0 ? leaves : 1;
-    for (int i = 0; i < n.ins; i++) {
-        n.in[i] = n.out[i] = rank == 0 ? i + 1 : 0;
-    }
-    MPI_Graph_create(MPI_COMM_WORLD, size, index, edges, 0, &comm);
-    check_neighbors(comm, &n);
-    MPI_Comm_free(&comm);
+    MPI_Graph_create(MPI_COMM_WORLD, world_size, index, edges, 0, &comm);
+    return comm;
+}
 
-    n.name = "distributed graph";
-    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, n.ins, n.in, weights, n.outs, n.out, weights,
-                                   MPI_INFO_NULL, 0, &comm);
-    check_neighbors(comm, &n);
+static void check_graph(bool is_distributed, bool is_weighted, uint64_t seed)
+{
+    struct list ins[MOST], outs[MOST];
+    struct topology t = {.rank = world_rank};
+    int weights[MOST];
+    uint64_t state = seed;
+    MPI_Comm comm;
+
+    draw(ins, outs, !is_distributed, &state);
+    t.in = ins[world_rank];
+    t.out = outs[world_rank];
+    match(&t, outs);
+    for (int i = 0; i < MOST; i++) {
+        weights[i] = 1 + i % 3;
+    }
+    snprintf(t.name, sizeof(t.name), "%sgraph of seed %#llx", is_distributed ? "distributed " : "",
+             (unsigned long long)seed);
+    if (is_distributed) {
+        MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, t.in.count, t.in.rank,
+                                       is_weighted ? weights : MPI_UNWEIGHTED, t.out.count,
+                                       t.out.rank, is_weighted ? weights : MPI_UNWEIGHTED,
+                                       MPI_INFO_NULL, 0, &comm);
+    } else {
+        comm = make_graph(outs);
+    }
+    check_all(comm, &t, seed);
     MPI_Comm_free(&comm);
+}
+
+static void make_types(void)
+{
+    for (int i = 0; i < TYPES; i++) {
+        MPI_Type_create_resized(MPI_INT, 0, extents[i], &types[i]);
+        MPI_Type_commit(&types[i]);
+    }
+    MPI_Type_free(&types[0]);
+    types[0] = MPI_INT;
 }
 
 int main(int argc, char **argv)
 {
-    int rank, size;
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
 
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    check_cart(size, 0);
-    check_cart(size, 1);
-    check_star(rank, size);
+    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    CHECK(world_size <= MOST / 4, "at most %d ranks", MOST / 4);
+    is_native = getenv("IBSHIFT_TEST_NATIVE") != NULL;
+    make_types();
+    check_grids(seed);
+    for (int i = 0; i < GRAPHS; i++) {
+        check_graph(i % 3 != 0, i % 3 == 1, mixed(seed, (uint64_t)i + 100));
+    }
+    MPI_Type_free(&types[1]);
+    MPI_Type_free(&types[2]);
     MPI_Finalize();
     return 0;
 }

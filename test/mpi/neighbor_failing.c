@@ -1,0 +1,146 @@
+/*
+ * Neighborhood collectives in which something is wrong: each rank that lives gets an MPI error, in time.
+ *     neighbor_failing unlike BYTES   on a ring, rank 1 awaits one byte more from rank 0 than the BYTES that that sends
+ *     neighbor_failing killed FORM    the last rank of a ring kills itself in the middle of many calls
+ *     neighbor_failing graph -        in a graph, rank 0 has a neighbour that knows nothing of it
+ *     neighbor_failing in_place -     MPI_IN_PLACE, which these collectives do not take, on one rank
+ * FORM: blocking, nonblocking, persistent.
+ */
+#include "check.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATIENCE = 60, CALLS = 100000, BYTES = 20000 };
+
+static int rank, size;
+static char send[2 * (BYTES + 1)], recv[2 * (BYTES + 1)];
+
+static void hangs(int signal)
+{
+    static const char text[] = "a rank hangs\n";
+
+    (void)signal;
+    (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+    _exit(1);
+}
+
+static MPI_Comm make_ring(void)
+{
+    int dims[1] = {size}, periods[1] = {1};
+    MPI_Comm comm;
+
+    MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    return comm;
+}
+
+/* Of another rank's error it hears in a later call. */
+static int unlike(int bytes)
+{
+    int back = bytes == 0 ? 8 : bytes; /* downwards, where all is well */
+    int scounts[2] = {back, bytes}, rcounts[2] = {bytes + (rank == 1), back},
+        at[2] = {0, BYTES + 1};
+    MPI_Comm comm = make_ring();
+    int rc = MPI_SUCCESS;
+
+    CHECK(bytes <= BYTES, "at most %d bytes", BYTES);
+    for (int i = 0; i < CALLS && rc == MPI_SUCCESS; i++) {
+        rc = MPI_Neighbor_alltoallv(send, scounts, at, MPI_BYTE, recv, rcounts, at, MPI_BYTE, comm);
+    }
+    return rc;
+}
+
+static int call(enum form form, MPI_Comm comm, MPI_Request *request)
+{
+    int rc = MPI_SUCCESS;
+
+    switch (form) {
+    case FORM_BLOCKING:
+        return MPI_Neighbor_alltoall(send, BYTES, MPI_BYTE, recv, BYTES, MPI_BYTE, comm);
+    case FORM_NONBLOCKING:
+        rc = MPI_Ineighbor_alltoall(send, BYTES, MPI_BYTE, recv, BYTES, MPI_BYTE, comm, request);
+        break;
+    default:
+        rc = MPI_Start(request);
+    }
+    return rc == MPI_SUCCESS ? MPI_Wait(request, MPI_STATUS_IGNORE) : rc;
+}
+
+static int killed(const char *name)
+{
+    MPI_Comm comm = make_ring();
+    MPI_Request request = MPI_REQUEST_NULL;
+    enum form form = FORM_BLOCKING;
+    int rc = MPI_SUCCESS;
+
+    while (form < FORM_PERSISTENT && strcmp(form_names[form], name) != 0) {
+        form++;
+    }
+    if (form == FORM_PERSISTENT) {
+        PERSISTENT(Neighbor_alltoall)
+        (send, BYTES, MPI_BYTE, recv, BYTES, MPI_BYTE, comm, MPI_INFO_NULL, &request);
+    }
+    for (int i = 0; i < CALLS && rc == MPI_SUCCESS; i++) {
+        if (rank == size - 1 && i == 20) {
+            MPI_Ineighbor_alltoall(send, BYTES, MPI_BYTE, recv, BYTES, MPI_BYTE, comm, &request);
+            raise(SIGKILL);
+        }
+        rc = call(form, comm, &request);
+    }
+    return rc;
+}
+
+static int graph(void)
+{
+    int index[64], edges[1] = {1}, rc = MPI_SUCCESS;
+    MPI_Comm comm;
+
+    for (int i = 0; i < size; i++) {
+        index[i] = 1;
+    }
+    MPI_Graph_create(MPI_COMM_WORLD, size, index, edges, 0, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < CALLS && rc == MPI_SUCCESS && rank == 0; i++) {
+        rc = MPI_Neighbor_allgather(send, 1, MPI_BYTE, recv, 1, MPI_BYTE, comm);
+    }
+    return rank == 0 ? rc : MPI_ERR_TOPOLOGY;
+}
+
+static int in_place(void)
+{
+    MPI_Comm comm = make_ring();
+    int rc = MPI_SUCCESS;
+
+    for (int i = 0; i < CALLS && rc == MPI_SUCCESS; i++) {
+        rc = MPI_Neighbor_alltoall(rank == 0 ? MPI_IN_PLACE : send, 1, MPI_BYTE, recv, 1, MPI_BYTE,
+                                   comm);
+    }
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc == 3 ? argv[1] : "";
+    int rc;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    CHECK(argc == 3 && size >= 3 && size <= 64, "3 to 64 ranks, two arguments");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* of requests, too */
+    signal(SIGALRM, hangs);
+    alarm(PATIENCE);
+    rc = strcmp(what, "unlike") == 0   ? unlike(atoi(argv[2]))
+         : strcmp(what, "killed") == 0 ? killed(argv[2])
+         : strcmp(what, "graph") == 0  ? graph()
+                                       : in_place();
+    CHECK(rc != MPI_SUCCESS, "%s: no error", what);
+    fprintf(stderr, "rank %d has an error\n", rank);
+    fflush(NULL);
+    sleep(5); /* until the others have theirs: who ends early looks as if it had died */
+    _exit(0);
+}
