@@ -86,6 +86,10 @@ static inline mca_coll_ibshift_module_t *ibshift_module_of(const struct ompi_com
  * collectives last ran. Once, with the component's parameters. */
 void ibshift_pvars_register(void);
 
+/* MPI_T's events, where Open MPI has them (from 6.0 on): what job/say.h raises. */
+void ibshift_events_register(void);
+void ibshift_events_raise(enum ibshift_event_kind kind, const struct ibshift_event *event);
+
 /* Gives back all that the component has of Open MPI's lower layers and of the device. */
 void ibshift_end(void);
 

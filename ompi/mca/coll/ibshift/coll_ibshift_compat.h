@@ -209,6 +209,51 @@ enum { IBSHIFT_LOOKS_FOR_LOST = false };
 enum { IBSHIFT_LOOKS_FOR_LOST = OMPI_MAJOR_VERSION == 5 };
 #endif
 
+/* Events of MPI_T, which come with a header of their own. A handle; NULL: there are none. */
+#if __has_include("opal/mca/base/mca_base_event.h")
+#include "opal/mca/base/mca_base_event.h"
+#include "opal/mca/base/mca_base_pvar.h"
+
+typedef mca_base_event_t ibshift_compat_event_t;
+
+static inline ibshift_compat_event_t *
+ibshift_compat_event(const mca_base_component_t *component, const char *name, const char *help,
+                     int elements, const mca_base_var_type_t *types, const ptrdiff_t *places)
+{
+    mca_base_event_source_t *source;
+    mca_base_event_t *event;
+    int i = mca_base_event_source_register("ompi.coll_ibshift", "What collectives of ibshift do",
+                                           MCA_BASE_EVENT_SOURCE_ORDERED, 1000000000,
+                                           OPAL_COUNT_MAX, NULL, true, NULL);
+
+    if (i < 0 || OPAL_SUCCESS != mca_base_event_source_get_by_index(i, &source)) {
+        return NULL;
+    }
+    i = mca_base_component_event_register(component, name, help, OPAL_INFO_LVL_4, elements, types,
+                                          places, NULL, MCA_BASE_VAR_BIND_NO_OBJECT, 0, source,
+                                          NULL);
+    return i < 0 || OPAL_SUCCESS != mca_base_event_get_by_index(i, &event) ? NULL : event;
+}
+
+static inline void ibshift_compat_raise(ibshift_compat_event_t *event, const void *data)
+{
+    mca_base_event_raise(event, event->source, data);
+}
+#else
+typedef void ibshift_compat_event_t;
+
+static inline ibshift_compat_event_t *
+ibshift_compat_event(const mca_base_component_t *component, const char *name, const char *help,
+                     int elements, const mca_base_var_type_t *types, const ptrdiff_t *places)
+{
+    return NULL;
+}
+
+static inline void ibshift_compat_raise(ibshift_compat_event_t *event, const void *data)
+{
+}
+#endif
+
 /* The program has said that it has no memory of devices there. */
 static inline bool ibshift_comm_is_host_only(const struct ompi_communicator_t *comm)
 {

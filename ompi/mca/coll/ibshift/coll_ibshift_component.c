@@ -175,6 +175,7 @@ static void set_teller(void)
         .host = ompi_process_info.nodename,
         .job = OMPI_PROC_MY_NAME->jobid,
         .self = OMPI_PROC_MY_NAME->vpid,
+        .event = ibshift_events_raise,
     };
 
     ibshift_teller_set(&teller);
@@ -192,6 +193,7 @@ static int component_register(void)
     }
     register_params();
     ibshift_pvars_register();
+    ibshift_events_register();
     if (ibshift_params.priority < 0 && is_named()) {
         ibshift_params.priority = PRIORITY_WHEN_NAMED;
     }

@@ -19,6 +19,7 @@
         module->fallback.coll_##name##_module = comm->c_coll->coll_##name##_module;                \
         if (NULL == module->fallback.coll_##name) {                                                \
             module->super.coll_##name = NULL;                                                      \
+            skipped++;                                                                             \
         } else {                                                                                   \
             OBJ_RETAIN(module->fallback.coll_##name##_module);                                     \
             IBSHIFT_ENTER_SLOT(comm, &module->super, name);                                        \
@@ -97,7 +98,7 @@ static int module_disable(mca_coll_base_module_t *base, struct ompi_communicator
 static int module_enable(mca_coll_base_module_t *base, struct ompi_communicator_t *comm)
 {
     mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;
-    int rc = ibshift_borrow_fill(module, comm);
+    int rc = ibshift_borrow_fill(module, comm), skipped = 0;
 
     if (OMPI_SUCCESS == rc && !can_be_native(module, comm)) {
         explain_unused(comm);
@@ -105,6 +106,11 @@ static int module_enable(mca_coll_base_module_t *base, struct ompi_communicator_
     } else if (OMPI_SUCCESS == rc && ibshift_params.native) {
         make_native(module, comm);
         IBSHIFT_NATIVE(SAVE)
+        if (skipped > 0) {
+            ibshift_raise(IBSHIFT_EVENT_SKIPPED, (struct ibshift_event){.group = module->group.id,
+                                                                        .collective = -1,
+                                                                        .value = skipped});
+        }
     }
     if (OMPI_SUCCESS != rc) {
         (void)module_disable(base, comm); /* nobody else does */

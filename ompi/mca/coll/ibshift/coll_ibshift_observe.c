@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ibshift developers
  * $COPYRIGHT$
  * $HEADER$ */
-/* What the user can see of the collectives: the trace, and the variables of MPI_T. */
+/* What the user can see of the collectives: the trace, and the variables and events of MPI_T. */
 #include "ompi_config.h"
 
 #include "coll_ibshift.h"
@@ -271,5 +271,43 @@ void ibshift_pvars_register(void)
     }
     for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
         register_choices((enum ibshift_collective)i);
+    }
+}
+
+/* All have struct ibshift_event for their elements. */
+static const struct {
+    const char *name, *help;
+} events[IBSHIFT_EVENTS] = {
+    [IBSHIFT_EVENT_CHOICE] = {"choice", "A plan was chosen. value: number of the algorithm, as in "
+                                        "the variable of its collective; detail: its radix"},
+    [IBSHIFT_EVENT_LOST] = {"peer_lost", "A collective failed with a rank that does not answer. "
+                                         "value: the rank; detail: errno"},
+    [IBSHIFT_EVENT_FALLBACK] = {"fallback", "A collective runs in the component beneath"},
+    [IBSHIFT_EVENT_SKIPPED] = {"skipped", "Functions of a new communicator were left to others, as "
+                                          "nothing is beneath them. value: how many"},
+};
+
+static ibshift_compat_event_t *handles[IBSHIFT_EVENTS];
+
+void ibshift_events_register(void)
+{
+    static const mca_base_var_type_t types[] = {
+        MCA_BASE_VAR_TYPE_UNSIGNED_INT, MCA_BASE_VAR_TYPE_INT, MCA_BASE_VAR_TYPE_INT,
+        MCA_BASE_VAR_TYPE_INT, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG};
+    static const ptrdiff_t places[] = {
+        offsetof(struct ibshift_event, group), offsetof(struct ibshift_event, collective),
+        offsetof(struct ibshift_event, value), offsetof(struct ibshift_event, detail),
+        offsetof(struct ibshift_event, bytes)};
+
+    for (int i = 0; i < IBSHIFT_EVENTS; i++) {
+        handles[i] = ibshift_compat_event(&mca_coll_ibshift_component.collm_version, events[i].name,
+                                          events[i].help, 5, types, places);
+    }
+}
+
+void ibshift_events_raise(enum ibshift_event_kind kind, const struct ibshift_event *event)
+{
+    if (NULL != handles[kind]) {
+        ibshift_compat_raise(handles[kind], event);
     }
 }

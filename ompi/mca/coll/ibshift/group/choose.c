@@ -382,6 +382,12 @@ static int decide(struct ibshift_group *group, const struct ibshift_wanted *want
     }
     *kept = (struct ibshift_kept_choice){
         .choice = answer.best, .is_known = true, .named = ibshift_params_named(wanted->collective)};
+    ibshift_raise(IBSHIFT_EVENT_CHOICE,
+                  (struct ibshift_event){.group = group->id,
+                                         .collective = (int32_t)wanted->collective,
+                                         .value = ibshift_alg_place(answer.best.alg),
+                                         .detail = (int32_t)answer.best.radix,
+                                         .bytes = wanted->bytes});
     return 0;
 }
 

@@ -67,6 +67,13 @@ void ibshift_report(struct ibshift_group *group, struct ibshift_net *net,
     if (rank != group->rank) {
         ibshift_net_describe(net, peer, text, sizeof(text));
     }
+    if (op->status != -EBADMSG && op->status != -EMSGSIZE && op->status != -ECONNABORTED) {
+        ibshift_raise(IBSHIFT_EVENT_LOST,
+                      (struct ibshift_event){.group = group->id,
+                                             .collective = (int32_t)op->params.alg->collective,
+                                             .value = (int32_t)rank,
+                                             .detail = -op->status});
+    }
     if (op->status == -EBADMSG && unlike->ours != unlike->theirs) {
         report_unlike(group, op, unlike, rank, text);
         unlike->theirs = unlike->ours;

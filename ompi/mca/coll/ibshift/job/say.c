@@ -249,3 +249,10 @@ void ibshift_say(const char *format, ...)
     }
     va_end(arguments);
 }
+
+void ibshift_raise(enum ibshift_event_kind kind, struct ibshift_event event)
+{
+    if (teller.event != NULL) {
+        teller.event(kind, &event);
+    }
+}
