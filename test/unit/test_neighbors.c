@@ -1,5 +1,6 @@
 /* Neighbours: the plans of random graphs are proved; what is no topology is refused. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "graphs.h"
 #include "proof/check.h"
@@ -79,12 +80,64 @@ static void edges_follow_an_order(void **state)
     ibshift_neighborhood_free(&own);
 }
 
+static bool is_mutual(const int *index, const int *edges, uint32_t rank, uint32_t ranks)
+{
+    int first = rank == 0 ? 0 : index[rank - 1];
+    uint32_t degree = (uint32_t)(index[rank] - first);
+    const uint32_t *list = (const uint32_t *)edges + first;
+    const struct ibshift_neighbor_lists lists = {list, list, degree, degree, false};
+    struct ibshift_neighborhood own;
+    bool is_right;
+
+    assert_int_equal(ibshift_neighborhood_make(&lists, rank, ranks, NULL, &own), 0);
+    is_right = ibshift_neighbors_are_mutual(index, edges, rank, &own);
+    ibshift_neighborhood_free(&own);
+    return is_right;
+}
+
+/* Ranks 0 and 1 have each other twice and 1 itself once; 3 has 2, which has nobody. */
+static void one_sided_graphs_are_seen(void **state)
+{
+    static const int both_twice[] = {1, 1, 0, 1, 0, 2}, twice_once[] = {1, 1, 0, 1, 1, 2};
+    static const int index[] = {2, 5, 5, 6};
+
+    assert_true(is_mutual(index, both_twice, 0, 4));
+    assert_true(is_mutual(index, both_twice, 1, 4));
+    assert_true(is_mutual(index, both_twice, 2, 4));
+    assert_false(is_mutual(index, both_twice, 3, 4));
+    assert_false(is_mutual(index, twice_once, 0, 4));
+    assert_false(is_mutual(index, twice_once, 1, 4));
+}
+
+/* By degree squared the centre would take minutes here. */
+static void the_centre_of_a_star_looks_once_at_each(void **state)
+{
+    enum { RANKS = 1 << 20 };
+    int *index = malloc(RANKS * sizeof(*index)), *edges = calloc(2 * RANKS, sizeof(*edges));
+
+    assert_non_null(index);
+    assert_non_null(edges);
+    for (int i = 0; i < RANKS; i++) {
+        index[i] = RANKS - 1 + i;
+        edges[i] = i + 1;
+    }
+    edges[RANKS - 1] = 0;
+    assert_true(is_mutual(index, edges, 0, RANKS));
+    assert_true(is_mutual(index, edges, RANKS - 1, RANKS));
+    edges[2 * RANKS - 3] = 1;
+    assert_false(is_mutual(index, edges, 0, RANKS));
+    free(index);
+    free(edges);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_of_random_graphs_are_right),
         cmocka_unit_test(what_is_no_topology_is_refused),
         cmocka_unit_test(edges_follow_an_order),
+        cmocka_unit_test(one_sided_graphs_are_seen),
+        cmocka_unit_test(the_centre_of_a_star_looks_once_at_each),
     };
 
     seed = world_seed(7);

@@ -44,11 +44,14 @@ static int make_graph(mca_coll_ibshift_module_t *module, const mca_topo_base_com
     uint32_t self = module->group.rank;
     int first = 0 == self ? 0 : graph->index[self - 1], degree = graph->index[self] - first;
     const uint32_t *list = (const uint32_t *)graph->edges + first;
+    struct ibshift_neighborhood *own = &module->group.neighborhood;
+    int rc = make(module, list, degree, list, degree, false);
 
-    if (!ibshift_neighbors_are_mutual(graph->index, graph->edges, self)) {
+    if (0 == rc && !ibshift_neighbors_are_mutual(graph->index, graph->edges, self, own)) {
+        ibshift_neighborhood_free(own);
         return -EINVAL;
     }
-    return make(module, list, degree, list, degree, false);
+    return rc;
 }
 
 static int find(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm)

@@ -158,23 +158,19 @@ void ibshift_neighbors_on_grid(const int *dims, const int *periods, const int *c
     }
 }
 
-/* How often another rank is in a rank's list. */
-static int times(const int *index, const int *edges, uint32_t rank, uint32_t other)
+bool ibshift_neighbors_are_mutual(const int *index, const int *edges, uint32_t rank,
+                                  const struct ibshift_neighborhood *own)
 {
-    int count = 0;
+    const struct ibshift_edge *in = own->edges, *end = in + own->ins;
 
-    for (int i = rank == 0 ? 0 : index[rank - 1]; i < index[rank]; i++) {
-        count += (uint32_t)edges[i] == other;
-    }
-    return count;
-}
+    for (; in < end; in++) {
+        bool is_last = in + 1 == end || in[1].rank != in->rank;
+        uint32_t times = 0;
 
-bool ibshift_neighbors_are_mutual(const int *index, const int *edges, uint32_t rank)
-{
-    for (int i = rank == 0 ? 0 : index[rank - 1]; i < index[rank]; i++) {
-        uint32_t other = (uint32_t)edges[i];
-
-        if (times(index, edges, other, rank) != times(index, edges, rank, other)) {
+        for (int i = in->rank == 0 ? 0 : index[in->rank - 1]; is_last && i < index[in->rank]; i++) {
+            times += (uint32_t)edges[i] == rank;
+        }
+        if (is_last && times != in->tag + 1) {
             return false;
         }
     }

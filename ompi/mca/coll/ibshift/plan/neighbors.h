@@ -60,8 +60,10 @@ void ibshift_neighborhood_free(struct ibshift_neighborhood *neighborhood);
 void ibshift_neighbors_on_grid(const int *dims, const int *periods, const int *coords, int count,
                                uint32_t rank, uint32_t *neighbors);
 
-/* Of a graph as MPI_Graph_create takes it: each of the rank's neighbours has the rank as often. */
-bool ibshift_neighbors_are_mutual(const int *index, const int *edges, uint32_t rank);
+/* Of a graph as MPI_Graph_create takes it: each of the rank's neighbours has the rank as often. The rank's own edges
+ * lie in order, so that each neighbour's list is read once. */
+bool ibshift_neighbors_are_mutual(const int *index, const int *edges, uint32_t rank,
+                                  const struct ibshift_neighborhood *own);
 
 static inline const struct ibshift_neighborhood *
 ibshift_neighborhood_of(const struct ibshift_neighbors *neighbors, uint32_t rank)
