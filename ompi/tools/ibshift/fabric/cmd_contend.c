@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "fabric/cmd_matrix.h"
 #include "fabric/matrix.h"
 #include "fabric/names.h"
 #include "fabric/paths/contend.h"

@@ -1,4 +1,4 @@
-#include "fabric/cmd_matrix.h"
+#include "fabric/cmd_job.h"
 
 #include <errno.h>
 #include <inttypes.h>
