@@ -49,7 +49,7 @@ static void add(void *context, const void *left, void *right, size_t elements)
 static int work(struct meeting *meeting)
 {
     struct ibs_setup setup = {IBS_API, meeting->rank, meeting->ranks, allgather, meeting};
-    int from[64] = {meeting->rank}, to[64], rc;
+    int from[64] = {meeting->rank}, to[64] = {0}, rc;
     struct ibs_call exchange = {IBS_ALLTOALL, .send = from, .recv = to, .count = 1, .element = 4};
     double total = meeting->rank; /* in place */
     struct ibs_call sum = {IBS_ALLREDUCE, .recv = &total, .count = 1, .element = 8, .reduce = add};

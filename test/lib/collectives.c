@@ -298,6 +298,7 @@ static int run_group(struct process *process, uint32_t id, const uint32_t *ranks
     int rc = trials == NULL ? -ENOMEM : ibs_group_create(process->job, id, ranks, count, &group);
 
     if (rc != 0) {
+        free(trials);
         return processes_fail(process, "no group", rc);
     }
     for (int i = 0; i < AT_ONCE; i++) {
