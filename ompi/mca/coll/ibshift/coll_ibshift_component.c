@@ -205,6 +205,7 @@ static int component_open(void)
     if (ibshift_params.priority < 0) {
         return OMPI_ERR_NOT_AVAILABLE;
     }
+    set_teller(); /* MPI_T registers before MPI_Init, when this process has no name yet */
     ibshift_params_check(PREFIX);
     ibshift_choose_open();
     ibshift_transport_open(ibshift_trace_open);
