@@ -61,6 +61,9 @@ static int setups(struct process *process)
     bad |= expect(process, "a wrong name", open_with(process, "deadlines=3", error, sizeof(error)),
                   -EINVAL);
     bad |= says(process, error, "\"deadline\"");
+    bad |= expect(process, "one of MPI's", open_with(process, "trace=stderr", error, sizeof(error)),
+                  -EINVAL);
+    bad |= says(process, error, "trace is for Open MPI alone");
     bad |= expect(process, "out of bounds", open_with(process, "window=-3", error, sizeof(error)),
                   -EINVAL);
     bad |= expect(process, "no choice",

@@ -236,7 +236,7 @@ static void read_setting(char *setting)
 struct setting {
     char *value;
     const char *name;
-    bool is_known, is_taken;
+    bool is_known, is_taken, is_mpi;
 };
 
 static void take_setting(void *context, const struct ibshift_param *p)
@@ -248,6 +248,7 @@ static void take_setting(void *context, const struct ibshift_param *p)
         return;
     }
     setting->is_known = setting->is_taken = true;
+    setting->is_mpi = p->is_mpi;
     if (p->type == IBSHIFT_PARAM_STRING) {
         *(const char **)p->value = setting->value;
     } else if (p->type == IBSHIFT_PARAM_CHOICE && find_choice(p, setting->value) >= 0) {
@@ -288,6 +289,11 @@ int ibshift_params_set(char *settings, char *why, size_t size)
             ibshift_params_visit(compare, &look_up);
             snprintf(why, size, "there is no option \"%.100s\"; the most alike is \"%s\"", text,
                      look_up.nearest.name);
+            return -EINVAL;
+        }
+        if (setting.is_mpi) {
+            snprintf(why, size,
+                     "option %s is for Open MPI alone and does nothing here: leave it out", text);
             return -EINVAL;
         }
         if (!setting.is_taken) {

@@ -76,6 +76,7 @@ struct ibshift_param {
     int level;                  /* for whom, as Open MPI counts: 1 for all to 9 for developers */
     bool is_settable;           /* by the tools interface of MPI, while the job runs */
     bool all_ranks;             /* it decides what is sent to whom: unlike values must not meet */
+    bool is_mpi;                /* it does nothing without MPI, so libibshift refuses it */
     bool is_expert;             /* a name in coll_ibshift_expert: a number, in a row that stays */
     const char *help;
 };

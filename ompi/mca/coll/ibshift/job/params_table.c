@@ -11,7 +11,8 @@ struct ibshift_params ibshift_params;
 #define EXPERT(kind, field) PARAM(kind, field), .is_expert = true
 
 static const struct ibshift_param table[] = {
-    {PARAM(INT, priority), .initial = -1, .min = -1, .max = 100, .level = 6, .all_ranks = true,
+    {PARAM(INT, priority), .is_mpi = true, .initial = -1, .min = -1, .max = 100, .level = 6,
+     .all_ranks = true,
      .help = "Rank among the collective components, 0 to 100; the highest one that offers a "
              "function runs it (tuned has 30, sync 50, self 75). -1: 45 when the parameter coll "
              "names ibshift, otherwise ibshift is not used"},
@@ -54,7 +55,7 @@ static const struct ibshift_param table[] = {
              "for. Dead peers and broken links are found within seconds by themselves; this is for "
              "ranks that look like one that computes for long: one that is stopped, or whose death "
              "was not noticed. 0: never"},
-    {PARAM(BOOL, tapes), .initial = true, .level = 5, .is_settable = true,
+    {PARAM(BOOL, tapes), .is_mpi = true, .initial = true, .level = 5, .is_settable = true,
      .help = "Short collectives that are repeated run a list of resolved steps instead of walking "
              "their plan again. Results and messages are the same"},
     {PARAM(STRING, model), .initial_text = "", .level = 5,
@@ -99,11 +100,11 @@ static const struct ibshift_param table[] = {
              "the pace auto sends long messages whole instead of in pieces. 0: not known"},
     {PARAM(BOOL, explain), .initial = false, .level = 1,
      .help = "Print what was chosen, for each communicator, collective and size, and why"},
-    {PARAM(STRING, trace), .initial_text = "", .level = 3,
+    {PARAM(STRING, trace), .is_mpi = true, .initial_text = "", .level = 3,
      .help = "Write each step of each collective as it starts, in the format of \"ibshift plan "
              "print\". A path: one file per process, with a dot and its rank appended; stderr: "
              "standard error. Empty: no trace"},
-    {PARAM(STRING, expert), .initial_text = "", .level = 9,
+    {PARAM(STRING, expert), .is_mpi = true, .initial_text = "", .level = 9,
      .help = "What few have a reason to set, as name=value,name=value"},
 };
 
