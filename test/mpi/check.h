@@ -22,6 +22,12 @@ void check_failed(const char *file, int line, const char *format, ...)
 /* One of ibshift's parameters, on this rank; MPI_T is initialised. */
 void parameter_set(const char *name, int number);
 
+/*
+ * What a handle of MPI_T is bound to, until the next call. Open MPI 6.0.0a1 looks for the communicator's flags behind the
+ * handle's address instead of behind the handle, so zeros follow.
+ */
+MPI_Comm *bound_to(MPI_Comm comm);
+
 /* One of MPI_T's counters, from here on. */
 struct counter {
     MPI_T_pvar_session session;

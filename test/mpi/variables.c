@@ -102,7 +102,8 @@ static struct variable variable_open(const char *name, MPI_Comm comm)
 
     snprintf(full, sizeof(full), "coll_ibshift_%s", name);
     index = index_of(full, &class, v.help, sizeof(v.help), &continuous);
-    CHECK(MPI_T_pvar_handle_alloc(session, index, &comm, &v.handle, &count) == MPI_SUCCESS &&
+    CHECK(MPI_T_pvar_handle_alloc(session, index, bound_to(comm), &v.handle, &count) ==
+                  MPI_SUCCESS &&
               count == 1,
           "%s cannot be bound", full);
     v.is_continuous = continuous;

@@ -82,6 +82,19 @@ IN_LINE int call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communi
                : ibshift_call(module, comm, called, run, NULL);
 }
 
+/* Of what a call came back with: the fallback has to run it, which tools hear of. */
+static bool is_refused(const mca_coll_ibshift_module_t *module, const struct ibshift_called *called,
+                       int rc)
+{
+    if (OMPI_ERR_NOT_SUPPORTED != rc) {
+        return false;
+    }
+    ibshift_raise(IBSHIFT_EVENT_FALLBACK,
+                  (struct ibshift_event){.group = module->group.id,
+                                         .collective = (int32_t)called->collective});
+    return true;
+}
+
 #define AT_ROOT(value, otherwise) (module->group.rank == (uint32_t)root ? (value) : (otherwise))
 
 #define STRING_OF(a)    #a

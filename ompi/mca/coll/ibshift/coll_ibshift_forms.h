@@ -22,9 +22,10 @@ __attribute__((noinline)) static int THE(NAME, _slowly)(PARAMS(struct ompi_commu
     const struct ibshift_called called = {STRING(NAME), IBSHIFT_BLOCKING, KIND, RAW};
     int rc = call_blocking(module, comm, &called, run);
 
-    return OMPI_ERR_NOT_SUPPORTED != rc ? rc
-                                        : module->fallback.THE(coll_, NAME)(ARGS(
-                                              comm, module->fallback.JOIN(coll_, NAME, _module)));
+    return is_refused(module, &called, rc)
+               ? module->fallback.THE(coll_,
+                                      NAME)(ARGS(comm, module->fallback.JOIN(coll_, NAME, _module)))
+               : rc;
 }
 
 static int THE(NAME,
@@ -45,10 +46,10 @@ JOIN(i, NAME, _slowly)(PARAMS(struct ompi_communicator_t *comm, ompi_request_t *
     const struct ibshift_called called = {"i" STRING(NAME), IBSHIFT_NONBLOCKING, KIND, RAW};
     int rc = ibshift_call(module, comm, &called, run, request);
 
-    return OMPI_ERR_NOT_SUPPORTED != rc
-               ? rc
-               : module->fallback.THE(coll_i, NAME)(
-                     ARGS(comm, request, module->fallback.JOIN(coll_i, NAME, _module)));
+    return is_refused(module, &called, rc)
+               ? module->fallback.THE(coll_i, NAME)(
+                     ARGS(comm, request, module->fallback.JOIN(coll_i, NAME, _module)))
+               : rc;
 }
 
 static int THE(NAME, _nonblocking)(PARAMS(struct ompi_communicator_t *comm,
@@ -69,10 +70,10 @@ static int THE(NAME, _persistent)(PARAMS(struct ompi_communicator_t *comm, struc
     const struct ibshift_called called = {STRING(NAME) "_init", IBSHIFT_PERSISTENT, KIND, RAW};
     int rc = ibshift_call(module, comm, &called, NULL, request);
 
-    return OMPI_ERR_NOT_SUPPORTED != rc
-               ? rc
-               : module->fallback.JOIN(coll_, NAME, _init)(
-                     ARGS(comm, info, request, module->fallback.JOIN(coll_, NAME, _init_module)));
+    return is_refused(module, &called, rc)
+               ? module->fallback.JOIN(coll_, NAME, _init)(
+                     ARGS(comm, info, request, module->fallback.JOIN(coll_, NAME, _init_module)))
+               : rc;
 }
 
 void THE(ibshift_install_, NAME)(mca_coll_base_module_t *module)

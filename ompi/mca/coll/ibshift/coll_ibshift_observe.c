@@ -278,8 +278,10 @@ void ibshift_pvars_register(void)
 static const struct {
     const char *name, *help;
 } events[IBSHIFT_EVENTS] = {
-    [IBSHIFT_EVENT_CHOICE] = {"choice", "A plan was chosen. value: number of the algorithm, as in "
-                                        "the variable of its collective; detail: its radix"},
+    [IBSHIFT_EVENT_CHOICE] = {"choice",
+                              "A plan was chosen. value: number of the algorithm, as in "
+                              "the variable of its collective, 0: it runs beneath; detail: "
+                              "its radix"},
     [IBSHIFT_EVENT_LOST] = {"peer_lost", "A collective failed with a rank that does not answer. "
                                          "value: the rank; detail: errno"},
     [IBSHIFT_EVENT_FALLBACK] = {"fallback", "A collective runs in the component beneath"},

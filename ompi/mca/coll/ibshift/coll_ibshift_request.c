@@ -405,15 +405,8 @@ int ibshift_call(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *
     if (OMPI_SUCCESS != rc) {
         return ibshift_call_fail(module, rc);
     }
-    rc = IBSHIFT_PERSISTENT == form ? make_persistent(module, comm, &job, request)
-                                    : run_once(module, comm, form, &job, raw, run, request);
-    if (OMPI_ERR_NOT_SUPPORTED == rc) {
-        ibshift_raise(IBSHIFT_EVENT_FALLBACK,
-                      (struct ibshift_event){.group = module->group.id,
-                                             .collective = (int32_t)job.collective,
-                                             .bytes = job.bytes});
-    }
-    return rc;
+    return IBSHIFT_PERSISTENT == form ? make_persistent(module, comm, &job, request)
+                                      : run_once(module, comm, form, &job, raw, run, request);
 }
 
 /* On the op's own memory, whoever staged it. True: it has ended. */
