@@ -24,6 +24,7 @@ enum { WARMUPS = 200, BYTES_MAX = 1 << 20, RANKS = 4, PAUSE = 3 * 1000 * 1000 /*
 static char in[RANKS * BYTES_MAX], out[RANKS * BYTES_MAX];
 static int counts[RANKS], displs[RANKS];
 static MPI_Datatype types[RANKS];
+static MPI_Comm ring; /* each rank has two neighbours */
 
 /* The block of each rank has n bytes: the vector variants with the work of the others. */
 static void prepare(int n)
@@ -89,6 +90,10 @@ VECTOR(allgatherv, Allgatherv, n, SENT, GIVEN_V, WORLD)
 VECTOR(alltoallv, Alltoallv, n, SENT_V, GIVEN_V, WORLD)
 VECTOR(alltoallw, Alltoallw, n, in, counts, displs, types, out, counts, displs, types, WORLD)
 VECTOR(reduce_scatter, Reduce_scatter, DOUBLES, in, out, counts, MPI_DOUBLE, MPI_SUM, WORLD)
+FORMS(neighbor_allgather, Neighbor_allgather, SENT, GIVEN, ring)
+FORMS(neighbor_alltoall, Neighbor_alltoall, SENT, GIVEN, ring)
+VECTOR(neighbor_allgatherv, Neighbor_allgatherv, n, SENT, GIVEN_V, ring)
+VECTOR(neighbor_alltoallv, Neighbor_alltoallv, n, SENT_V, GIVEN_V, ring)
 
 /* With requests begin() starts the operation, or makes the request of a persistent one. */
 static const struct form {
@@ -115,18 +120,26 @@ static const struct form {
     {"alltoallv", .run = alltoallv},
     {"alltoallw", .run = alltoallw},
     {"reduce_scatter", .run = reduce_scatter},
+    {"neighbor_allgather", .run = neighbor_allgather},
+    {"neighbor_alltoall", .run = neighbor_alltoall},
+    {"neighbor_allgatherv", .run = neighbor_allgatherv},
+    {"neighbor_alltoallv", .run = neighbor_alltoallv},
     {"ibarrier", .begin = ibarrier},
     {"ibcast", .begin = ibcast},
     {"iallgather", .begin = iallgather},
     {"ialltoall", .begin = ialltoall},
     {"ireduce", .begin = ireduce},
     {"iallreduce", .begin = iallreduce},
+    {"ineighbor_allgather", .begin = ineighbor_allgather},
+    {"ineighbor_alltoall", .begin = ineighbor_alltoall},
     {"barrier_init", .begin = barrier_init, .is_persistent = true},
     {"bcast_init", .begin = bcast_init, .is_persistent = true},
     {"allgather_init", .begin = allgather_init, .is_persistent = true},
     {"alltoall_init", .begin = alltoall_init, .is_persistent = true},
     {"reduce_init", .begin = reduce_init, .is_persistent = true},
     {"allreduce_init", .begin = allreduce_init, .is_persistent = true},
+    {"neighbor_allgather_init", .begin = neighbor_allgather_init, .is_persistent = true},
+    {"neighbor_alltoall_init", .begin = neighbor_alltoall_init, .is_persistent = true},
 };
 
 static const struct form *form;
@@ -191,12 +204,16 @@ static void run_once(void (*run)(int n), int n, bool is_counted, bool is_early)
 
 static void run_all(void (*run)(int n), int n, int runs, bool is_early)
 {
+    bool is_of_neighbors = strstr(form->name, "neighbor") != NULL;
     int rank, ranks;
 
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (ranks > RANKS) {
         MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    if (is_of_neighbors) {
+        MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &(int){1}, 0, &ring);
     }
     if (form->is_persistent) {
         form->begin(n, &request);
@@ -211,6 +228,9 @@ static void run_all(void (*run)(int n), int n, int runs, bool is_early)
     }
     if (form->is_persistent) {
         MPI_Request_free(&request);
+    }
+    if (is_of_neighbors) {
+        MPI_Comm_free(&ring);
     }
 }
 
