@@ -53,6 +53,9 @@ OPERATION(alltoallv, Alltoallv, SENT_V, GIVEN_V)
 OPERATION(alltoallw, Alltoallw, SENT_W, GIVEN_W)
 OPERATION(reduce_scatter, Reduce_scatter, SUMMED_V)
 
+OPERATION(neighbor_allgather, Neighbor_allgather, SENT, GIVEN)
+OPERATION(neighbor_alltoall, Neighbor_alltoall, SENT, GIVEN)
+
 static void barrier(struct bench *b)
 {
     MPI_Barrier(b->comm);
@@ -129,6 +132,31 @@ static bool exscan_is_right(struct bench *b)
     return b->rank == 0 || sums_are(b, b->to, 0, b->rank, 0);
 }
 
+/* What comes in on one side of a dimension was sent to the other. */
+static bool neighbors_are_right(struct bench *b, bool is_one_for_all)
+{
+    for (int i = 0; i < b->partners; i++) {
+        int sides[2];
+
+        MPI_Cart_shift(b->comm, i / 2, 1, &sides[0], &sides[1]);
+        if (!block_is(b, (char *)b->to + (size_t)i * b->block_space, sides[i % 2],
+                      is_one_for_all ? 0 : i ^ 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool neighbor_allgather_is_right(struct bench *b)
+{
+    return neighbors_are_right(b, true);
+}
+
+static bool neighbor_alltoall_is_right(struct bench *b)
+{
+    return neighbors_are_right(b, false);
+}
+
 #define CALLS(name) name, i##name, name##_init
 #define ALL         true
 #define ONE         false
@@ -156,12 +184,21 @@ static const struct collective collectives[] = {
      alltoall_is_right},
     {"MPI_Reduce_scatter", "Reduce_scatter", true, true, ALL, ONE, PLACE_SEND, CALLS(reduce_scatter),
      reduce_scatter_is_right},
+    {"MPI_Neighbor_allgather", "Neighborhood Allgather", true, false, ONE, ALL, PLACE_NONE, CALLS(neighbor_allgather),
+     neighbor_allgather_is_right},
+    {"MPI_Neighbor_alltoall", "Neighborhood Alltoall", true, false, ALL, ALL, PLACE_NONE, CALLS(neighbor_alltoall),
+     neighbor_alltoall_is_right},
 };
 /* clang-format on */
 
 const struct collective *collective_at(size_t place)
 {
     return place < sizeof(collectives) / sizeof(collectives[0]) ? &collectives[place] : NULL;
+}
+
+bool collective_is_of_neighbors(const struct collective *c)
+{
+    return strncmp(c->name, "MPI_Neighbor_", strlen("MPI_Neighbor_")) == 0;
 }
 
 const struct collective *collective_find(const char *name, size_t length)

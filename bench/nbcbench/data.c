@@ -78,16 +78,16 @@ static int make_derived(struct bench *b, int kind, MPI_Datatype element)
 
 static int open_vectors(struct bench *b)
 {
-    size_t ranks = (size_t)b->ranks;
+    size_t partners = (size_t)b->partners;
 
-    b->types = malloc(ranks * sizeof(*b->types));
-    b->counts = malloc(3 * ranks * sizeof(int));
+    b->types = malloc(partners * sizeof(*b->types));
+    b->counts = malloc(3 * partners * sizeof(int));
     if (b->types == NULL || b->counts == NULL) {
         return -ENOMEM;
     }
-    b->places = b->counts + ranks;
-    b->byte_places = b->places + ranks;
-    for (int i = 0; i < b->ranks; i++) {
+    b->places = b->counts + partners;
+    b->byte_places = b->places + partners;
+    for (int i = 0; i < b->partners; i++) {
         b->types[i] = b->type;
         b->counts[i] = b->count;
         b->places[i] = i * b->count;
@@ -112,12 +112,13 @@ static int open_persistent(struct bench *b)
 
 static int open_buffers(struct bench *b)
 {
-    size_t ranks = (size_t)b->ranks, pairs = (size_t)b->options->buffers;
+    size_t partners = (size_t)b->partners, pairs = (size_t)b->options->buffers;
     bool is_input_in_recv = b->options->in_place && b->what->in_place != PLACE_RECV_AT_ROOT;
 
-    b->send_space = b->block_space * (b->what->sends_all ? ranks : 1);
-    b->recv_space = b->block_space *
-                    (b->what->receives_all || (is_input_in_recv && b->what->sends_all) ? ranks : 1);
+    b->send_space = b->block_space * (b->what->sends_all ? partners : 1);
+    b->recv_space =
+        b->block_space *
+        (b->what->receives_all || (is_input_in_recv && b->what->sends_all) ? partners : 1);
     b->send = malloc(pairs * b->send_space + 1);
     b->recv = malloc(pairs * b->recv_space + 1);
     b->scratch = malloc(b->size + 1);
@@ -142,6 +143,7 @@ int bench_open(struct bench *b, const struct collective *c, const struct options
                         .root = o->root == ROOT_ROTATES ? 0 : o->root};
     MPI_Comm_rank(comm, &b->rank);
     MPI_Comm_size(comm, &b->ranks);
+    b->partners = collective_is_of_neighbors(c) ? 2 * o->grid : b->ranks;
     b->count = (int)(b->size / element_sizes[b->element]);
     b->block_space = b->size;
     b->type = handle_of(b->element, c->reduces);
@@ -173,7 +175,7 @@ void bench_next(struct bench *b)
     }
 }
 
-/* Byte i of the block that rank `from` has for rank `to`; bcast and the like use to = 0. */
+/* Byte i of the block that rank `from` has for rank `to`, or for its neighbour `to`; bcast and the like use to = 0. */
 static char pattern(int from, int to, size_t i)
 {
     return (char)(unsigned char)(31 * from + 7 * to + (int)(i % 251) + 1);
@@ -222,7 +224,7 @@ static void fill_block(struct bench *b, char *buffer, int to)
 
 void bench_fill(struct bench *b)
 {
-    int blocks = b->what->sends_all ? b->ranks : 1;
+    int blocks = b->what->sends_all ? b->partners : 1;
 
     if (!b->what->sized) {
         return;

@@ -63,21 +63,45 @@ static bool is_wanted(const struct options *o, const struct collective *c)
     return false;
 }
 
+static MPI_Comm make_grid(const struct options *o, MPI_Comm comm)
+{
+    int sides[GRID_MOST] = {0}, are_periodic[GRID_MOST], ranks;
+    MPI_Comm grid;
+
+    for (int i = 0; i < o->grid; i++) {
+        are_periodic[i] = 1;
+    }
+    MPI_Comm_size(comm, &ranks);
+    MPI_Dims_create(ranks, o->grid, sides);
+    MPI_Cart_create(comm, o->grid, sides, are_periodic, 0, &grid);
+    return grid;
+}
+
+static bool run_collectives(struct options *o, MPI_Comm comm)
+{
+    MPI_Comm grid = make_grid(o, comm);
+    const struct collective *c;
+    bool right = true;
+
+    for (size_t i = 0; (c = collective_at(i)) != NULL; i++) {
+        if (is_wanted(o, c)) {
+            right = run_sizes(o, c, collective_is_of_neighbors(c) ? grid : comm) && right;
+        }
+    }
+    MPI_Comm_free(&grid);
+    return right;
+}
+
 static int run(struct options *o, int rank)
 {
     int wrong = 0;
 
     for (int ranks = o->ranks_min;; ranks = ranks * 2 < o->ranks_max ? ranks * 2 : o->ranks_max) {
-        const struct collective *c;
         MPI_Comm comm;
 
         MPI_Comm_split(MPI_COMM_WORLD, rank < ranks ? 0 : MPI_UNDEFINED, rank, &comm);
-        for (size_t i = 0; comm != MPI_COMM_NULL && (c = collective_at(i)) != NULL; i++) {
-            if (is_wanted(o, c)) {
-                wrong |= !run_sizes(o, c, comm);
-            }
-        }
         if (comm != MPI_COMM_NULL) {
+            wrong |= !run_collectives(o, comm);
             MPI_Comm_free(&comm);
         }
         MPI_Barrier(MPI_COMM_WORLD);

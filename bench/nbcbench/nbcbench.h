@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { BENCH_SIZES = 64, BENCH_TAILS = 8, ROOT_ROTATES = -1 };
+enum { BENCH_SIZES = 64, BENCH_TAILS = 8, ROOT_ROTATES = -1, GRID_MOST = 8 };
 
 enum format { FORMAT_TABLE, FORMAT_OSU, FORMAT_IMB, FORMAT_CSV, FORMAT_JSON };
 enum derived { DERIVED_NONE = -1, DERIVED_CONTIGUOUS, DERIVED_VECTOR, DERIVED_INDEXED };
@@ -32,6 +32,7 @@ struct options {
     int element; /* enum element; -1: bytes, and integers in reductions */
     int derived; /* enum derived */
     int buffers; /* pairs of buffers, taken in turn */
+    int grid;    /* dimensions of the neighborhoods' communicator: a ring, or more */
     int barrier; /* 1: samples start behind a barrier, not by the clock */
     bool verify;
     const char *counter; /* file with a number that grows with each packet, or NULL */
@@ -58,6 +59,7 @@ struct bench {
     const struct options *options;
     MPI_Comm comm;
     int rank, ranks, root;
+    int partners; /* all ranks, or a neighborhood's */
     size_t size;
     enum element element;
     MPI_Datatype type;
@@ -79,7 +81,7 @@ struct collective {
     const char *osu;              /* as the title of OSU's test has it */
     bool sized;                   /* false: the barrier */
     bool reduces;                 /* operates on its elements */
-    bool sends_all, receives_all; /* a block for every rank in the buffer, else one */
+    bool sends_all, receives_all; /* a block for every partner in the buffer, else one */
     enum in_place in_place;
     void (*blocking)(struct bench *b);
     void (*start)(struct bench *b, MPI_Request *request);
@@ -90,6 +92,8 @@ struct collective {
 /* NULL behind the last. */
 const struct collective *collective_at(size_t place);
 const struct collective *collective_find(const char *name, size_t length);
+/* It runs on a periodic grid, where each rank has two neighbours for each dimension. */
+bool collective_is_of_neighbors(const struct collective *c);
 
 /* data.c: buffers and what is in them. */
 extern const char *const element_names[]; /* ends with NULL */

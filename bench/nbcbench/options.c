@@ -16,6 +16,7 @@ static struct options given = {.tests = "all",
                                .element = -1,
                                .derived = DERIVED_NONE,
                                .buffers = 1,
+                               .grid = 1,
                                .label = ""};
 
 static int expect(const char *option, const char *value, int rc, const char *expected)
@@ -184,6 +185,9 @@ static const struct cli_option rows[] = {
      .words = kinds},
     {"--buffers", 'B', CLI_WHOLE, "N", "pairs of buffers that are used in turn (default: 1)",
      .where = &given.buffers, .low = 1, .high = INT_MAX},
+    {"--grid", 'G', CLI_WHOLE, "N",
+     "neighborhood collectives: dimensions of the periodic grid of the ranks (default: 1, a ring)",
+     .where = &given.grid, .low = 1, .high = GRID_MOST},
     {"--sync", 'S', CLI_CHOICE, "HOW",
      "samples start by the clock, or after a barrier (default: clock)", .where = &given.barrier,
      .words = starts},
