@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     for (int c = 0; c < IBSHIFT_COLLECTIVES; c++) {
         const struct ibshift_rule *rule =
-            ibshift_rules_find(&rules, (enum ibshift_collective)c, 0, 8, 4096);
+            ibshift_rules_find(&rules, (enum ibshift_collective)c, 0, 8, 4, 4096);
 
         if (rule != NULL && rule->wish.alg != NULL && (int)rule->wish.alg->collective != c) {
             abort();

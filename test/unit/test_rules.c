@@ -14,7 +14,8 @@ static int parse(const char *text, struct ibshift_rules *rules, char *error)
 static const char *found(const struct ibshift_rules *rules, enum ibshift_collective collective,
                          uint32_t needs, uint32_t ranks, uint64_t bytes)
 {
-    const struct ibshift_rule *rule = ibshift_rules_find(rules, collective, needs, ranks, bytes);
+    const struct ibshift_rule *rule =
+        ibshift_rules_find(rules, collective, needs, ranks, ranks, bytes);
 
     return rule == NULL ? "no rule" : rule->wish.alg == NULL ? "chosen" : rule->wish.alg->name;
 }
@@ -48,7 +49,7 @@ static void text_is_read(void **state)
     assert_string_equal(found(&rules, IBSHIFT_ALLTOALL, 0, 16, 1024), "linear");
     assert_string_equal(found(&rules, IBSHIFT_ALLTOALL, IBSHIFT_ALG_SIZES, 16, 8), "no rule");
     assert_string_equal(found(&rules, IBSHIFT_BCAST, 0, 8, 65535), "knomial");
-    rule = ibshift_rules_find(&rules, IBSHIFT_BCAST, 0, 8, 65536);
+    rule = ibshift_rules_find(&rules, IBSHIFT_BCAST, 0, 8, 8, 65536);
     assert_string_equal(rule->wish.alg->name, "chain");
     assert_int_equal(rule->wish.segment, 8192);
     ibshift_rules_free(&rules);
@@ -75,9 +76,27 @@ static void json_is_read(void **state)
                         "neighbor_exchange");
     assert_string_equal(found(&rules, IBSHIFT_ALLGATHER, IBSHIFT_ALG_SIZES, 9, 1), "no rule");
     assert_string_equal(found(&rules, IBSHIFT_BCAST, 0, 3, 1), "no rule");
-    assert_int_equal(ibshift_rules_find(&rules, IBSHIFT_BCAST, 0, 4, 99)->wish.radix, 1);
-    assert_int_equal(ibshift_rules_find(&rules, IBSHIFT_BCAST, 0, 4, 100)->wish.radix, 4);
+    assert_int_equal(ibshift_rules_find(&rules, IBSHIFT_BCAST, 0, 4, 4, 99)->wish.radix, 1);
+    assert_int_equal(ibshift_rules_find(&rules, IBSHIFT_BCAST, 0, 4, 4, 100)->wish.radix, 4);
     assert_string_equal(found(&rules, IBSHIFT_BCAST, 0, 1000, 1000), "scatter_exchange");
+    ibshift_rules_free(&rules);
+}
+
+static void ranks_are_spread(void **state)
+{
+    static const char text[] =
+        "{\"collectives\": {\"scan\": [\n"
+        "{\"rules\": [{\"alg\": 1}], \"comm_rank_distribution\": \"single-node\"},\n"
+        "{\"comm_rank_distribution\": \"one-per-node\", \"rules\": [{\"alg\": 2}]}]}}";
+    struct ibshift_rules rules;
+    char error[IBSHIFT_TEXT_ERROR];
+
+    assert_int_equal(parse(text, &rules, error), 0);
+    assert_string_equal(ibshift_rules_find(&rules, IBSHIFT_SCAN, 0, 4, 1, 8)->wish.alg->name,
+                        "linear");
+    assert_string_equal(ibshift_rules_find(&rules, IBSHIFT_SCAN, 0, 4, 4, 8)->wish.alg->name,
+                        "recursive_doubling");
+    assert_null(ibshift_rules_find(&rules, IBSHIFT_SCAN, 0, 4, 2, 8));
     ibshift_rules_free(&rules);
 }
 
@@ -123,6 +142,8 @@ static void what_is_wrong_has_its_line(void **state)
         {"{\"collectives\": {\"scan\": [{\"rules\": [{\"alg\": 1,}]}]}}", "a '\"' is missing"},
         {"{\"collectives\": {\"scan\": [{\"rules\": [{\"msg_size_max\": \"much\"}]}]}}",
          "msg_size_max must be a whole number or \"inf\", not 'much'"},
+        {"{\"collectives\": {\"scan\": [{\"comm_rank_distribution\": \"packed\"}]}}",
+         "must be any, one-per-node or single-node, not 'packed'"},
         {"{\"collectives\": {\"scan\": [", "a '{' is missing here"},
         {"{\"other\": [[[", "ends within a value"},
         {"{\"other\": [\n\"text\\", "rules:2: a text that does not end"},
@@ -174,6 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_is_read),
         cmocka_unit_test(json_is_read),
+        cmocka_unit_test(ranks_are_spread),
         cmocka_unit_test(what_is_ignored_may_be_any_text),
         cmocka_unit_test(what_is_wrong_has_its_line),
         cmocka_unit_test(any_part_is_refused_or_read),

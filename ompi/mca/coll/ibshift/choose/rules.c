@@ -8,6 +8,7 @@
 #include "choose/digest.h"
 #include "choose/size.h"
 #include "choose/text.h"
+#include "plan/nodes.h"
 
 enum { FILE_LIMIT = 1 << 22, RULES_MOST = 1 << 16 };
 
@@ -19,6 +20,7 @@ struct parser {
     const struct ibshift_theirs *theirs;        /* that it names, or NULL */
     bool has_algorithm, has_collectives;
     uint64_t ranks_min, ranks_max; /* of its communicators */
+    enum ibshift_rule_spread spread;
 };
 
 static void unknown_algorithm(struct parser *p, const char *word)
@@ -274,6 +276,25 @@ static void read_json_rule(void *context)
     add_rule(p);
 }
 
+static void read_spread(struct parser *p)
+{
+    static const char *const spreads[] = {"any", "one-per-node", "single-node"};
+    char word[IBSHIFT_TEXT_WORD];
+    int which = 0;
+
+    ibshift_text_word(&p->text, word);
+    while (which < 3 && strcmp(spreads[which], word) != 0) {
+        which++;
+    }
+    if (which == 3) {
+        ibshift_text_fail(&p->text,
+                          "comm_rank_distribution must be any, one-per-node or single-node, "
+                          "not '%.40s'",
+                          word);
+    }
+    p->spread = (enum ibshift_rule_spread)which;
+}
+
 static void read_comm_member(void *context, const char *key)
 {
     struct parser *p = context;
@@ -281,6 +302,8 @@ static void read_comm_member(void *context, const char *key)
         p->ranks_min = read_limit(p, key);
     } else if (strcmp(key, "comm_size_max") == 0) {
         p->ranks_max = read_limit(p, key);
+    } else if (strcmp(key, "comm_rank_distribution") == 0) {
+        read_spread(p);
     } else if (strcmp(key, "rules") == 0) {
         ibshift_text_array(&p->text, read_json_rule, p);
     } else {
@@ -296,10 +319,12 @@ static void read_comm_rule(void *context)
 
     p->ranks_min = 0;
     p->ranks_max = UINT64_MAX;
+    p->spread = IBSHIFT_SPREAD_ANY;
     ibshift_text_object(&p->text, read_comm_member, p);
     for (size_t i = first; i < p->rules->count; i++) {
         p->rules->all[i].ranks_min = p->ranks_min;
         p->rules->all[i].ranks_max = p->ranks_max;
+        p->rules->all[i].spread = p->spread;
     }
 }
 
@@ -384,9 +409,14 @@ void ibshift_rules_free(struct ibshift_rules *rules)
     *rules = (struct ibshift_rules){.count = 0};
 }
 
+static bool is_spread(enum ibshift_rule_spread spread, uint32_t ranks, uint32_t nodes)
+{
+    return spread == IBSHIFT_SPREAD_ANY || nodes == (spread == IBSHIFT_SPREAD_ONE_NODE ? 1 : ranks);
+}
+
 const struct ibshift_rule *ibshift_rules_find(const struct ibshift_rules *rules,
                                               enum ibshift_collective collective, uint32_t needs,
-                                              uint32_t ranks, uint64_t bytes)
+                                              uint32_t ranks, uint32_t nodes, uint64_t bytes)
 {
     uint64_t total = ibshift_collective_has_vector(collective) ? bytes : bytes * ranks;
 
@@ -395,7 +425,7 @@ const struct ibshift_rule *ibshift_rules_find(const struct ibshift_rules *rules,
 
         if (rule->collective == collective && rule->is_vector == (needs != 0) &&
             ranks >= rule->ranks_min && ranks <= rule->ranks_max && total >= rule->bytes_min &&
-            total <= rule->bytes_max) {
+            total <= rule->bytes_max && is_spread(rule->spread, ranks, nodes)) {
             return rule;
         }
     }
@@ -404,9 +434,9 @@ const struct ibshift_rule *ibshift_rules_find(const struct ibshift_rules *rules,
 
 struct ibshift_wish ibshift_rules_wish(const struct ibshift_question *question)
 {
-    const struct ibshift_rule *rule =
-        ibshift_rules_find(question->rules, question->collective, question->needs,
-                           question->plan->ranks, question->bytes);
+    const struct ibshift_rule *rule = ibshift_rules_find(
+        question->rules, question->collective, question->needs, question->plan->ranks,
+        ibshift_nodes_count(question->plan), question->bytes);
 
     return rule != NULL && rule->wish.alg != NULL ? rule->wish : question->wish;
 }
@@ -415,15 +445,11 @@ uint64_t ibshift_rules_digest(const struct ibshift_rules *rules, uint64_t sum)
 {
     for (size_t i = 0; i < rules->count; i++) {
         const struct ibshift_rule *rule = &rules->all[i];
-        const uint64_t all[] = {rule->collective,
-                                rule->is_vector,
-                                rule->ranks_min,
-                                rule->ranks_max,
-                                rule->bytes_min,
-                                rule->bytes_max,
-                                (uint64_t)ibshift_alg_place(rule->wish.alg),
-                                rule->wish.radix,
-                                rule->wish.segment};
+        const uint64_t all[] = {rule->collective, rule->is_vector,
+                                rule->spread,     rule->ranks_min,
+                                rule->ranks_max,  rule->bytes_min,
+                                rule->bytes_max,  (uint64_t)ibshift_alg_place(rule->wish.alg),
+                                rule->wish.radix, rule->wish.segment};
 
         sum = ibshift_digest(sum, all, sizeof(all));
     }

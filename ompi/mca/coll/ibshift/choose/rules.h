@@ -9,9 +9,13 @@
 #include "choose/best.h"
 #include "choose/text.h"
 
+/* Communicators whose ranks are any, on a node each, or all on one. */
+enum ibshift_rule_spread { IBSHIFT_SPREAD_ANY, IBSHIFT_SPREAD_ONE_EACH, IBSHIFT_SPREAD_ONE_NODE };
+
 struct ibshift_rule {
     enum ibshift_collective collective;
     bool is_vector; /* of the form with counts */
+    enum ibshift_rule_spread spread;
     uint64_t ranks_min, ranks_max, bytes_min, bytes_max;
     struct ibshift_wish wish; /* alg NULL: chosen as ever */
 };
@@ -31,7 +35,7 @@ void ibshift_rules_free(struct ibshift_rules *rules);
 /* needs, bytes: as in a question. NULL: no rule is for that. */
 const struct ibshift_rule *ibshift_rules_find(const struct ibshift_rules *rules,
                                               enum ibshift_collective collective, uint32_t needs,
-                                              uint32_t ranks, uint64_t bytes);
+                                              uint32_t ranks, uint32_t nodes, uint64_t bytes);
 
 /* What they wish for; where there is none, the question's own. */
 struct ibshift_wish ibshift_rules_wish(const struct ibshift_question *question);
