@@ -31,7 +31,7 @@
 #define SENT_V   b->from, b->counts, b->places, b->type
 #define SENT_W   b->from, b->counts, b->byte_places, b->types
 #define GIVEN    b->to, b->count, b->type
-#define GIVEN_V  b->to, b->counts, b->places, b->type
+#define GIVEN_V  b->to, b->given_counts, b->places, b->type
 #define GIVEN_W  b->to, b->counts, b->byte_places, b->types
 #define SUMMED   b->from, b->to, b->count, b->type, MPI_SUM
 #define SUMMED_V b->from, b->to, b->counts, b->type, MPI_SUM
@@ -107,6 +107,20 @@ static bool alltoall_is_right(struct bench *b)
     return all_blocks_are(b, b->rank);
 }
 
+static bool alltoallv_is_right(struct bench *b)
+{
+    struct bench block = *b;
+
+    for (int from = 0; from < b->ranks; from++) {
+        block.count = b->given_counts[from];
+        block.size = b->size / (size_t)b->count * (size_t)block.count;
+        if (!block_is(&block, (char *)b->to + (size_t)from * b->block_space, from, b->rank)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool reduce_is_right(struct bench *b)
 {
     return b->rank != b->root || sums_are(b, b->to, 0, b->ranks, 0);
@@ -179,7 +193,7 @@ static const struct collective collectives[] = {
     {"MPI_Gatherv", "Gatherv", true, false, ONE, ALL, PLACE_SEND_AT_ROOT, CALLS(gatherv), gather_is_right},
     {"MPI_Allgatherv", "Allgatherv", true, false, ONE, ALL, PLACE_SEND, CALLS(allgatherv), allgather_is_right},
     {"MPI_Alltoallv", "All-to-Allv Personalized Exchange", true, false, ALL, ALL, PLACE_SEND, CALLS(alltoallv),
-     alltoall_is_right},
+     alltoallv_is_right},
     {"MPI_Alltoallw", "All-to-Allw Personalized Exchange", true, false, ALL, ALL, PLACE_SEND, CALLS(alltoallw),
      alltoall_is_right},
     {"MPI_Reduce_scatter", "Reduce_scatter", true, true, ALL, ONE, PLACE_SEND, CALLS(reduce_scatter),
@@ -194,11 +208,6 @@ static const struct collective collectives[] = {
 const struct collective *collective_at(size_t place)
 {
     return place < sizeof(collectives) / sizeof(collectives[0]) ? &collectives[place] : NULL;
-}
-
-bool collective_is_of_neighbors(const struct collective *c)
-{
-    return strncmp(c->name, "MPI_Neighbor_", strlen("MPI_Neighbor_")) == 0;
 }
 
 const struct collective *collective_find(const char *name, size_t length)

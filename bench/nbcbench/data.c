@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sizes.h"
+
 /* Bytes of a piece of a derived type: about a cache line, so that gaps cost what they cost in programs. */
 enum { PIECE = 64 };
 
@@ -76,20 +78,30 @@ static int make_derived(struct bench *b, int kind, MPI_Datatype element)
     return 0;
 }
 
+/* Of a block sent, or behind those of one received. */
+static int count_of(const struct bench *b, size_t i)
+{
+    return b->lengths == NULL ? b->count
+                              : (int)(block_size(b->options, b->what, (size_t)b->lengths[i]) /
+                                      element_sizes[b->element]);
+}
+
 static int open_vectors(struct bench *b)
 {
     size_t partners = (size_t)b->partners;
 
     b->types = malloc(partners * sizeof(*b->types));
-    b->counts = malloc(3 * partners * sizeof(int));
+    b->counts = malloc(4 * partners * sizeof(int));
     if (b->types == NULL || b->counts == NULL) {
         return -ENOMEM;
     }
     b->places = b->counts + partners;
     b->byte_places = b->places + partners;
+    b->given_counts = b->byte_places + partners;
     for (int i = 0; i < b->partners; i++) {
         b->types[i] = b->type;
-        b->counts[i] = b->count;
+        b->counts[i] = count_of(b, (size_t)i);
+        b->given_counts[i] = count_of(b, partners + (size_t)i);
         b->places[i] = i * b->count;
         b->byte_places[i] = i * (int)b->block_space;
     }
@@ -130,6 +142,11 @@ static int open_buffers(struct bench *b)
     return b->options->persistent ? open_persistent(b) : 0;
 }
 
+bool collective_is_of_neighbors(const struct collective *c)
+{
+    return strncmp(c->name, "MPI_Neighbor_", strlen("MPI_Neighbor_")) == 0;
+}
+
 int bench_open(struct bench *b, const struct collective *c, const struct options *o, MPI_Comm comm,
                size_t size)
 {
@@ -144,6 +161,10 @@ int bench_open(struct bench *b, const struct collective *c, const struct options
     MPI_Comm_rank(comm, &b->rank);
     MPI_Comm_size(comm, &b->ranks);
     b->partners = collective_is_of_neighbors(c) ? 2 * o->grid : b->ranks;
+    if (sizes_vary(o, c)) {
+        b->lengths = sizes_take(o->matrix, comm, size, &b->size);
+        b->size = block_size(o, c, b->size);
+    }
     b->count = (int)(b->size / element_sizes[b->element]);
     b->block_space = b->size;
     b->type = handle_of(b->element, c->reduces);
@@ -296,4 +317,5 @@ void bench_close(struct bench *b)
     free(b->scratch);
     free(b->types);
     free(b->counts);
+    free(b->lengths);
 }

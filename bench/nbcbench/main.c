@@ -1,7 +1,9 @@
 #include "nbcbench.h"
 
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
+
+#include "sizes.h"
 
 static bool run_size(struct options *o, const struct collective *c, MPI_Comm comm, size_t size)
 {
@@ -37,30 +39,13 @@ static bool run_sizes(struct options *o, const struct collective *c, MPI_Comm co
     for (int i = 0; i < o->size_count; i++) {
         size_t size = block_size(o, c, o->sizes[i]);
 
-        right = (size == last || run_size(o, c, comm, size)) && right;
+        if (sizes_vary(o, c)) {
+            free(sizes_take(o->matrix, comm, o->sizes[i], &size));
+        }
+        right = (size == last || run_size(o, c, comm, o->sizes[i])) && right;
         last = size;
     }
     return right;
-}
-
-/* MPI's operations know no derived types. */
-static bool is_wanted(const struct options *o, const struct collective *c)
-{
-    if (c->reduces && o->derived != DERIVED_NONE) {
-        return false;
-    }
-    if (strcmp(o->tests, "all") == 0) {
-        return true;
-    }
-    for (const char *p = o->tests; *p != '\0';) {
-        size_t length = strcspn(p, ",");
-
-        if (collective_find(p, length) == c) {
-            return true;
-        }
-        p += length + (p[length] == ',');
-    }
-    return false;
 }
 
 static MPI_Comm make_grid(const struct options *o, MPI_Comm comm)
@@ -84,7 +69,7 @@ static bool run_collectives(struct options *o, MPI_Comm comm)
     bool right = true;
 
     for (size_t i = 0; (c = collective_at(i)) != NULL; i++) {
-        if (is_wanted(o, c)) {
+        if (options_want(o, c)) {
             right = run_sizes(o, c, collective_is_of_neighbors(c) ? grid : comm) && right;
         }
     }

@@ -9,6 +9,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 enum { BENCH_SIZES = 64, BENCH_TAILS = 8, ROOT_ROTATES = -1, GRID_MOST = 8 };
@@ -41,19 +42,23 @@ struct options {
     int tails[BENCH_TAILS], tail_count; /* percentiles */
     const char *csv;                    /* file, "-" for stdout, or NULL */
     const char *label;
-    bool plans; /* those of plans_read(), each in turn; its description is the label */
-    int argc;   /* all of the command */
+    const char *matrix; /* of the blocks of MPI_Alltoallv, or NULL: all alike */
+    bool plans;         /* those of plans_read(), each in turn; its description is the label */
+    int argc;           /* all of the command */
     char **argv;
 };
 
+struct collective;
+
 /* Fills *options; rank 0 prints what is wrong. Returns 0, 1 after --help, or -EINVAL. */
 int options_parse(int argc, char **argv, int rank, struct options *options);
+bool options_want(const struct options *o, const struct collective *c);
 
 /* Which rank may pass MPI_IN_PLACE, and for which argument. */
 enum in_place { PLACE_NONE, PLACE_SEND, PLACE_SEND_AT_ROOT, PLACE_RECV_AT_ROOT };
 
 /* One collective on buffers of its own. "size" is the bytes of one block: what one rank gives to
- * one other. */
+ * one other, or the longest one. */
 struct bench {
     const struct collective *what;
     const struct options *options;
@@ -69,8 +74,10 @@ struct bench {
     char *send, *recv;  /* the first pair of buffers */
     size_t send_space, recv_space;
     int turn;
-    char *scratch;                      /* a block without gaps */
-    int *counts, *places, *byte_places; /* of the collectives that want them for every rank */
+    char *scratch;     /* a block without gaps */
+    uint64_t *lengths; /* bytes of the blocks sent, then received; NULL: all alike */
+    int *given_counts; /* of the blocks received */
+    int *counts, *places, *byte_places; /* of the collectives that want them for every partner */
     MPI_Datatype *types;
     MPI_Request *persistent; /* for each pair of buffers, where they are wanted */
     double offset, margin;   /* s: of rank 0's clock from ours; until all have heard of a start */
@@ -92,13 +99,13 @@ struct collective {
 /* NULL behind the last. */
 const struct collective *collective_at(size_t place);
 const struct collective *collective_find(const char *name, size_t length);
-/* It runs on a periodic grid, where each rank has two neighbours for each dimension. */
-bool collective_is_of_neighbors(const struct collective *c);
 
 /* data.c: buffers and what is in them. */
 extern const char *const element_names[]; /* ends with NULL */
 /* The bytes of a block that is measured where "size" is asked for: whole elements. */
 size_t block_size(const struct options *o, const struct collective *c, size_t size);
+/* It runs on a periodic grid, where each rank has two neighbours for each dimension. */
+bool collective_is_of_neighbors(const struct collective *c);
 /* 0, or -ENOMEM, after which nothing can be closed. */
 int bench_open(struct bench *b, const struct collective *c, const struct options *o, MPI_Comm comm,
                size_t size);

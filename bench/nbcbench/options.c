@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/matrix.h"
 #include "options.h"
+#include "sizes.h"
 
 /* What the options below are read into. */
 static struct options given = {.tests = "all",
@@ -188,6 +190,8 @@ static const struct cli_option rows[] = {
     {"--grid", 'G', CLI_WHOLE, "N",
      "neighborhood collectives: dimensions of the periodic grid of the ranks (default: 1, a ring)",
      .where = &given.grid, .low = 1, .high = GRID_MOST},
+    {"--matrix", 'm', CLI_TEXT, "MATRIX", "blocks of MPI_Alltoallv: " MATRIX_HELP,
+     .where = &given.matrix},
     {"--sync", 'S', CLI_CHOICE, "HOW",
      "samples start by the clock, or after a barrier (default: clock)", .where = &given.barrier,
      .words = starts},
@@ -213,6 +217,50 @@ static const struct cli_option rows[] = {
     {"--version", 'V', CLI_FLAG, NULL, "which nbcbench this is", .where = &wants_version},
     {.name = NULL},
 };
+
+/* MPI's operations know no derived types. */
+bool options_want(const struct options *o, const struct collective *c)
+{
+    if (c->reduces && o->derived != DERIVED_NONE) {
+        return false;
+    }
+    if (strcmp(o->tests, "all") == 0) {
+        return true;
+    }
+    for (const char *p = o->tests; *p != '\0';) {
+        size_t length = strcspn(p, ",");
+
+        if (collective_find(p, length) == c) {
+            return true;
+        }
+        p += length + (p[length] == ',');
+    }
+    return false;
+}
+
+/* Rank 0 reads it for all. */
+static int check_matrix(const struct options *o, int rank)
+{
+    const struct collective *c = collective_find("MPI_Alltoallv", strlen("MPI_Alltoallv"));
+    char why[600];
+    size_t most = 0;
+    int rc = 0;
+
+    if (o->matrix == NULL) {
+        return CLI_OK;
+    }
+    if (!options_want(o, c) || o->in_place || o->derived != DERIVED_NONE) {
+        return cli_error(NULL, "--matrix is for MPI_Alltoallv, without --in-place and --derived");
+    }
+    for (int i = 0; i < o->size_count; i++) {
+        most = o->sizes[i] > most ? o->sizes[i] : most;
+    }
+    if (rank == 0 && sizes_check(o->matrix, o->ranks_min, most, why, sizeof(why)) != 0) {
+        rc = cli_error(NULL, "--matrix: %s", why);
+    }
+    MPI_Bcast(&rc, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return rc;
+}
 
 static int check_together(const struct options *o, int ranks)
 {
@@ -252,5 +300,7 @@ int options_parse(int argc, char **argv, int rank, struct options *options)
     given.argc = argc;
     given.argv = argv;
     *options = given;
-    return check_together(options, ranks) == CLI_OK ? 0 : -EINVAL;
+    return check_together(options, ranks) == CLI_OK && check_matrix(options, rank) == CLI_OK
+               ? 0
+               : -EINVAL;
 }
