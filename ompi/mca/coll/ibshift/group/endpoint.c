@@ -255,4 +255,5 @@ void ibshift_endpoint_close(void)
     ibshift_endpoint = (struct ibshift_endpoint){.engine = NULL};
     ibshift_cards_forget();
     ibshift_fabric_file_close();
+    memset(&own, 0, sizeof(own)); /* the launch ends, too */
 }
