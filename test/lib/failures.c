@@ -113,6 +113,8 @@ static int groups(struct process *process)
     bad |=
         expect(process, "one beyond", ibs_group_create(process->job, 1, beyond, 2, &none), -EINVAL);
     bad |= expect(process, "others", ibs_group_create(process->job, 1, others, 1, &none), -EINVAL);
+    bad |= expect(process, "nowhere", ibs_group_create(process->job, 1, NULL, 0, NULL), -EINVAL);
+    bad |= says(process, ibs_group_error(NULL), "");
     bad |= expect(process, "nobody", ibs_group_create(process->job, 1, own, 0, &none), -EINVAL);
     bad |= expect(process, "all", ibs_group_create(process->job, 1, NULL, 0, &all), 0);
     bad |= expect(process, "its number again", ibs_group_create(process->job, 1, NULL, 0, &none),
@@ -169,6 +171,10 @@ static int calls(struct process *process)
         bad |= expect(process, what, ibs_run(all, &wrong[i]), -EINVAL);
     }
     bad |= expect(process, "no call", ibs_start(all, NULL, &request), -EINVAL);
+    bad |= expect(process, "no request",
+                  ibs_start(all, &(struct ibs_call){.collective = IBS_BARRIER}, NULL), -EINVAL);
+    bad |= expect(process, "a test of none", ibs_test(NULL), -EINVAL);
+    bad |= expect(process, "a wait for none", ibs_wait(NULL), -EINVAL);
     bad |= expect(process, "no group", ibs_run(NULL, &wrong[0]), -EINVAL);
     bad |= expect(process, "nothing to move",
                   ibs_run(all, &(struct ibs_call){.collective = IBS_ALLTOALL}), 0);

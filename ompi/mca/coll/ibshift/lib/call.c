@@ -242,7 +242,7 @@ static int begin(struct ibs_group *group, const struct ibs_call *call, bool is_b
 {
     struct ibshift_lib_work work;
     struct ibs_request *request;
-    int rc = group == NULL ? -EINVAL : ibshift_lib_check(&group->group, call, &work);
+    int rc = group == NULL || out == NULL ? -EINVAL : ibshift_lib_check(&group->group, call, &work);
 
     if (rc != 0 || (rc = atomic_load(&group->failed)) != 0) {
         return rc;
@@ -293,6 +293,9 @@ int ibs_start(struct ibs_group *group, const struct ibs_call *call, struct ibs_r
 
 int ibs_test(struct ibs_request *request)
 {
+    if (request == NULL) {
+        return -EINVAL;
+    }
     if (!ibshift_op_is_done(&request->op)) {
         (void)ibshift_engine_progress(ibshift_endpoint.engine);
         if (!ibshift_op_is_done(&request->op)) {
@@ -304,6 +307,9 @@ int ibs_test(struct ibs_request *request)
 
 int ibs_wait(struct ibs_request *request)
 {
+    if (request == NULL) {
+        return -EINVAL;
+    }
     while (!ibshift_op_is_done(&request->op)) {
         if (ibshift_engine_progress(ibshift_endpoint.engine) == 0 && ibshift_endpoint.is_crowded) {
             (void)sched_yield();

@@ -70,7 +70,7 @@ int ibs_group_create(struct ibs_job *job, uint32_t id, const uint32_t *ranks, ui
     struct ibs_group *group;
     int rc;
 
-    if (job == NULL || id >= IBS_GROUPS || (ranks != NULL && count == 0)) {
+    if (job == NULL || out == NULL || id >= IBS_GROUPS || (ranks != NULL && count == 0)) {
         return -EINVAL;
     }
     group = calloc(1, sizeof(*group));
@@ -122,5 +122,5 @@ int ibs_group_free(struct ibs_group *group)
 
 const char *ibs_group_error(const struct ibs_group *group)
 {
-    return group->why;
+    return group == NULL ? "" : group->why;
 }
