@@ -49,12 +49,17 @@ static int setups(struct process *process)
 
     bad |= expect(process, "no allgather", ibs_open(&setup, &job, error, sizeof(error)), -EINVAL);
     setup.allgather = processes_allgather;
+    setup.context = process;
     bad |= expect(process, "rank 1 of 1", ibs_open(&setup, &job, error, sizeof(error)), -EINVAL);
     bad |= says(process, error, "ibs_setup.rank");
     setup.rank = 0;
     setup.api = 0;
     bad |= expect(process, "no api", ibs_open(&setup, &job, error, sizeof(error)), -EINVAL);
     bad |= says(process, error, "another version");
+    setup.api = IBS_API;
+    bad |= expect(process, "no job", ibs_open(&setup, NULL, error, sizeof(error)), -EINVAL);
+    bad |= says(process, error, "a place for the job");
+    bad |= expect(process, "no job, no words", ibs_open(&setup, NULL, NULL, 0), -EINVAL);
     bad |=
         expect(process, "no value", open_with(process, "deadline", error, sizeof(error)), -EINVAL);
     bad |= says(process, error, "name=value");
@@ -87,6 +92,49 @@ static int wrong_on_one(struct process *process)
 
     return expect(process, "wrong on one rank", rc, -EINVAL) |
            says(process, error, process->rank == 1 ? "ports" : "rank 1 on");
+}
+
+/* One process cannot even begin: the others do not wait for it. */
+static int wrong_setup(struct process *process)
+{
+    struct ibs_setup setup = {.api = process->rank == 1 ? IBS_API + 1 : IBS_API,
+                              .rank = process->rank,
+                              .ranks = process->ranks,
+                              .allgather = processes_allgather,
+                              .context = process};
+    char error[256];
+    int bad =
+        expect(process, "one api", ibs_open(&setup, &process->job, error, sizeof(error)), -EINVAL) |
+        says(process, error, process->rank == 1 ? "another version" : "rank 1 on");
+
+    setup.api = IBS_API;
+    bad |= expect(process, "one without a place",
+                  ibs_open(&setup, process->rank == 2 ? NULL : &process->job, error, sizeof(error)),
+                  -EINVAL) |
+           says(process, error, process->rank == 2 ? "a place for the job" : "rank 2 on");
+    setup.ranks += process->rank == 1;
+    bad |= expect(process, "one of 4", ibs_open(&setup, &process->job, NULL, 0), -EINVAL);
+    return bad;
+}
+
+/* The program has made a mistake with ranks. */
+static int twins(struct process *process)
+{
+    struct ibs_setup setup = {.api = IBS_API,
+                              .rank = process->rank == 2 ? 0 : process->rank,
+                              .ranks = process->ranks,
+                              .allgather = processes_allgather,
+                              .context = process};
+    char error[256];
+    int bad =
+        expect(process, "twins", ibs_open(&setup, &process->job, error, sizeof(error)), -EINVAL) |
+        says(process, error, "two processes are rank 0");
+
+    setup.rank = process->ranks - 1 - process->rank;
+    return bad |
+           expect(process, "mixed up", ibs_open(&setup, &process->job, error, sizeof(error)),
+                  -EINVAL) |
+           says(process, error, "the bytes of rank 2 at the place of rank 0");
 }
 
 static int unlike(struct process *process)
@@ -250,9 +298,14 @@ int main(int count, char **words)
         unsigned dead;
         int (*work)(struct process *process);
     } cases[] = {
-        {"setups", 1, false, 0, setups}, {"wrong_on_one", 3, false, 0, wrong_on_one},
-        {"unlike", 3, false, 0, unlike}, {"groups", 3, true, 0, groups},
-        {"calls", 3, true, 0, calls},    {"death", 4, true, 1 << 3, death},
+        {"setups", 1, false, 0, setups},
+        {"wrong_on_one", 3, false, 0, wrong_on_one},
+        {"wrong_setup", 3, false, 0, wrong_setup},
+        {"twins", 3, false, 0, twins},
+        {"unlike", 3, false, 0, unlike},
+        {"groups", 3, true, 0, groups},
+        {"calls", 3, true, 0, calls},
+        {"death", 4, true, 1 << 3, death},
         {"apart", 3, true, 0, apart},
     };
 
@@ -261,6 +314,6 @@ int main(int count, char **words)
             return processes_run(cases[i].ranks, cases[i].opens, cases[i].dead, cases[i].work);
         }
     }
-    fprintf(stderr, "usage: failures setups|wrong_on_one|unlike|groups|calls|death|apart\n");
+    fprintf(stderr, "usage: failures CASE\n");
     return 2;
 }

@@ -18,6 +18,7 @@ struct hello {
     uint64_t host;  /* the same for processes that share memory; 0: with nobody */
     uint32_t job;   /* that of rank 0 counts */
     int32_t status; /* a process that cannot go on ends it for all */
+    uint32_t rank, ranks;
     uint32_t api;
     char hostname[HOSTNAME];
 };
@@ -107,6 +108,35 @@ static char *receive(uint32_t peer, size_t *size)
     return card;
 }
 
+/* What allgather gave has each process at its place, in a job of one size. */
+static int check_places(const struct hello *all, uint32_t ranks, char *error, size_t size)
+{
+    for (uint32_t i = 0; i < ranks; i++) {
+        uint32_t rank = all[i].rank;
+
+        if (all[i].api != IBS_API) {
+            continue; /* which is said below */
+        }
+        if (all[i].ranks != ranks) {
+            snprintf(error, size, "rank %u on %.*s has ibs_setup.ranks %u, here it is %u", i,
+                     HOSTNAME, all[i].hostname, all[i].ranks, ranks);
+            return -EINVAL;
+        }
+        if (rank != i && rank < ranks && all[rank].rank == rank) {
+            snprintf(error, size, "two processes are rank %u: one on %.*s, one on %.*s", rank,
+                     HOSTNAME, all[rank].hostname, HOSTNAME, all[i].hostname);
+            return -EINVAL;
+        }
+        if (rank != i) {
+            snprintf(error, size,
+                     "the program's allgather has the bytes of rank %u at the place of rank %u",
+                     rank, i);
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
 /* Who else is on this host, and whether all can go on. */
 static int meet(struct ibs_job *job, const struct hello *mine, char *error, size_t size)
 {
@@ -121,6 +151,7 @@ static int meet(struct ibs_job *job, const struct hello *mine, char *error, size
         return rc;
     }
     job->launch.job = all[0].job;
+    rc = check_places(all, ranks, error, size);
     for (uint32_t rank = 0; rank < ranks; rank++) {
         bool is_near = mine->host != 0 && all[rank].host == mine->host;
 
@@ -196,16 +227,24 @@ static int check_reach(const struct ibs_job *job, char *error, size_t size)
     return 0;
 }
 
+static struct hello greet(const struct ibs_setup *setup, int status)
+{
+    struct hello hello = {
+        .api = IBS_API, .status = status, .rank = setup->rank, .ranks = setup->ranks};
+
+    (void)gethostname(hello.hostname, sizeof(hello.hostname) - 1);
+    return hello;
+}
+
 static int open_together(struct ibs_job *job, char *error, size_t size)
 {
     static char hostname[HOSTNAME];
-    struct hello hello = {.api = IBS_API};
+    struct hello hello = greet(&job->setup, 0);
     char card[IBSHIFT_CARD_MAX];
     uint32_t length;
     int rc;
 
-    (void)gethostname(hostname, sizeof(hostname) - 1);
-    memcpy(hello.hostname, hostname, sizeof(hello.hostname));
+    memcpy(hostname, hello.hostname, sizeof(hostname));
     (void)getrandom(&hello.job, sizeof(hello.job), 0);
     set_teller(job, hostname);
     hello.status = set_params(job, error, size);
@@ -240,43 +279,72 @@ static void end(struct ibs_job *job)
     atomic_store(&only, NULL);
 }
 
-static int check_setup(const struct ibs_setup *setup, char *error, size_t size)
+/* NULL, or why the setup is wrong; without an allgather and a place nobody can be told. */
+static const char *find_wrong(const struct ibs_setup *setup, struct ibs_job *const *out, bool *told)
 {
-    const char *why = NULL;
-
+    *told = setup != NULL && setup->allgather != NULL && setup->rank < setup->ranks;
     if (setup == NULL || setup->allgather == NULL) {
-        why = "ibs_open() needs a setup with an allgather";
-    } else if (setup->api != IBS_API) {
-        why = "the program was compiled with the header of another version of libibshift";
-    } else if (setup->rank >= setup->ranks) {
-        why = "ibs_setup.rank is not below ibs_setup.ranks";
+        return "ibs_open() needs a setup with an allgather";
     }
-    if (why != NULL) {
-        snprintf(error, size, "%s", why);
+    if (setup->api != IBS_API) {
+        return "the program was compiled with the header of another version of libibshift";
     }
-    return why == NULL ? 0 : -EINVAL;
+    if (setup->rank >= setup->ranks) {
+        return "ibs_setup.rank is not below ibs_setup.ranks";
+    }
+    return out == NULL ? "ibs_open() needs a place for the job" : NULL;
 }
 
-int ibs_open(const struct ibs_setup *setup, struct ibs_job **out, char *error, size_t size)
+/* The other processes wait for this one, which cannot go on. */
+static void tell_others(const struct ibs_setup *setup, int status)
 {
-    struct ibs_job *job, *none = NULL;
-    int rc = check_setup(setup, error, size);
+    const struct hello hello = greet(setup, status);
+    struct hello *all = calloc(setup->ranks, sizeof(*all));
 
-    if (rc != 0) {
-        return rc;
+    if (all != NULL) {
+        (void)setup->allgather(setup->context, &hello, all, sizeof(*all));
     }
-    job = calloc(1, sizeof(*job));
+    free(all);
+}
+
+/* NULL with an error: no memory, or there is one. */
+static struct ibs_job *enter(const struct ibs_setup *setup, int *rc, const char **why)
+{
+    struct ibs_job *job = calloc(1, sizeof(*job)), *none = NULL;
+
     if (job == NULL) {
-        snprintf(error, size, "no memory");
-        return -ENOMEM;
+        *why = "no memory";
+        *rc = -ENOMEM;
+        return NULL;
     }
     job->setup = *setup;
     pthread_mutex_init(&job->lock, NULL);
     if (!atomic_compare_exchange_strong(&only, &none, job)) {
         pthread_mutex_destroy(&job->lock);
         free(job);
-        snprintf(error, size, "this process is in a job already: ibs_close() ends it");
-        return -EBUSY;
+        *why = "this process is in a job already: ibs_close() ends it";
+        *rc = -EBUSY;
+        return NULL;
+    }
+    return job;
+}
+
+int ibs_open(const struct ibs_setup *setup, struct ibs_job **out, char *error, size_t size)
+{
+    char nowhere[1];
+    bool is_told;
+    const char *why = find_wrong(setup, out, &is_told);
+    int rc = why == NULL ? 0 : -EINVAL;
+    struct ibs_job *job = rc == 0 ? enter(setup, &rc, &why) : NULL;
+
+    size = error == NULL ? sizeof(nowhere) : size;
+    error = error == NULL ? nowhere : error;
+    if (job == NULL) {
+        snprintf(error, size, "%s", why);
+        if (is_told) {
+            tell_others(setup, rc);
+        }
+        return rc;
     }
     rc = open_together(job, error, size);
     if (rc != 0) {
