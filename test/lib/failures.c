@@ -234,14 +234,31 @@ static int calls(struct process *process)
     return bad | expect(process, "the end", ibs_close(process->job), 0);
 }
 
-/* The last rank dies in the middle of many; a group without it goes on. */
-static int death(struct process *process)
+/* One step of what a rank dies in. */
+static int step(struct ibs_group *group, size_t bytes, char *from, char *to)
+{
+    uint64_t sum = 1;
+    const struct ibs_call brief = {.collective = IBS_ALLREDUCE,
+                                   .recv = &sum,
+                                   .count = 1,
+                                   .element = sizeof(sum),
+                                   .reduce = take_last},
+                          vectors = {.collective = IBS_ALLGATHER,
+                                     .send = from,
+                                     .recv = to,
+                                     .count = bytes};
+
+    return ibs_run(group, bytes == 0 ? &brief : &vectors);
+}
+
+/* The last rank dies in the middle of many; a group without it goes on, over the same connections. */
+static int die(struct process *process, size_t bytes, int steps, const char *name)
 {
     uint32_t ranks[RANKS_MAX], living = process->ranks - 1;
     struct ibs_group *all, *rest = NULL;
     int bad = expect(process, "all", ibs_group_create(process->job, 1, NULL, 0, &all), 0), rc = 0;
     struct ibs_call barrier = {.collective = IBS_BARRIER};
-    uint64_t sum = 1;
+    char *from = calloc(1, bytes + 1), *to = calloc(process->ranks, bytes + 1);
 
     for (uint32_t i = 0; i < living; i++) {
         ranks[i] = i;
@@ -251,21 +268,31 @@ static int death(struct process *process)
             expect(process, "the rest", ibs_group_create(process->job, 2, ranks, living, &rest), 0);
     }
     for (int i = 0; rc == 0; i++) {
-        if (process->rank == living && i == 100) {
+        if (process->rank == living && i == steps) {
+            sleep(bytes > 0); /* the others wait amid their vectors */
             (void)raise(SIGKILL);
         }
-        rc = ibs_run(all, &(struct ibs_call){.collective = IBS_ALLREDUCE,
-                                             .recv = &sum,
-                                             .count = 1,
-                                             .element = sizeof(sum),
-                                             .reduce = take_last});
+        rc = step(all, bytes, from, to);
     }
     fprintf(stderr, "rank %u: %s", process->rank, ibs_group_error(all));
-    bad |= says(process, ibs_group_error(all), "allreduce");
+    bad |= says(process, ibs_group_error(all), name);
     bad |= expect(process, "again", ibs_run(all, &barrier), rc);
     bad |= expect(process, "the rest goes on", ibs_run(rest, &barrier), 0);
+    bad |= expect(process, "and with vectors", step(rest, bytes, from, to), 0);
     bad |= expect(process, "freed", ibs_group_free(all), 0);
+    free(from);
+    free(to);
     return bad | expect(process, "the rest freed", ibs_group_free(rest), 0);
+}
+
+static int death(struct process *process)
+{
+    return die(process, 0, 100, "allreduce");
+}
+
+static int death_long(struct process *process)
+{
+    return die(process, 4 << 20, 1, "allgather");
 }
 
 /* Rank 0 calls something else. */
@@ -306,6 +333,7 @@ int main(int count, char **words)
         {"groups", 3, true, 0, groups},
         {"calls", 3, true, 0, calls},
         {"death", 4, true, 1 << 3, death},
+        {"death_long", 4, true, 1 << 3, death_long},
         {"apart", 3, true, 0, apart},
     };
 
