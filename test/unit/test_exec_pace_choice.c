@@ -138,6 +138,17 @@ static const struct {
     {{1 << 20, 4096, 82, 1500, 64, 0, 0, 0, 0, 0, 32, true, true, 300}, "window:63/4096"},
     {{1 << 20, 4096, 82, 1500, 64, 0, 0, 0, 0, 0, 32, true, true, 1500}, "window:63"},
     {{0, 4096, 82, 1500, 64, 1, 64, 0, 0, 0, 32, true, true, 1500}, "window:32"},
+    /* Circles of links: as much as they carry. */
+    {{1 << 20, 4096, 41, 500, 64, 1, 64, 0, 0, 0, 32, true, true, 0, false, true},
+     "window:13/8192"},
+    {{1 << 20, 4096, 256, 500, 64, 1, 64, 0, 957, 0, 32, true, true, 0, false, true},
+     "window:15/2048"},
+    {{1 << 20, 4096, 256, 500, 64, 1, 64, 0, 513, 0, 32, true, true, 0, false, true},
+     "window:8/2048"},
+    {{1 << 20, 4096, 256, 500, 256, 4, 64, 0, 513, 0, 32, true, true, 0, false, true},
+     "window:4/2048"},
+    {{1 << 20, 4096, 256, 500, 64, 1, 64, 8, 496, 0, 32, true, true, 0, false, true},
+     "window:7/2048"}, /* long rings as before */
     /* Switches choose the routes: the same window, whether a file says so or the user. */
     {{1 << 20, 4096, 256, 500, 64, 1, 64, 0, 0, 0, 32, true, true, 0, true}, "window:32/2048"},
     {{1 << 20, 4096, 256, 500, 1728, 0, 0, 0, 0, 0, 32, true, true, 0, true}, "window:32/2048"},

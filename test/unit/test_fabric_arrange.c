@@ -63,6 +63,28 @@ static struct ibshift_arrangement arrange(const struct world *w, unsigned kinds)
     return a;
 }
 
+static void circles_of_links_are_found(void **state)
+{
+    static const struct {
+        const char *text;
+        bool has_circle;
+    } fabrics[] = {{"kary:4,3", false},          {"pgft:2;12,12;1,6;1,1", false},
+                   {"kary:4,3/cut=5%:1", false}, {"dragonfly+:2,2,2,2", false},
+                   {"hyperx:3x3,2", false},      {"dragonfly:2,4,2", true},
+                   {"slimfly:5", true},          {"torus:5x5,1", true}};
+
+    for (size_t i = 0; i < sizeof(fabrics) / sizeof(fabrics[0]); i++) {
+        struct world w = world_open(fabrics[i].text, 0, 1, 1);
+        bool has_circle = !fabrics[i].has_circle;
+
+        assert_int_equal(ibshift_paths_circle(w.p->paths, &has_circle), 0);
+        if (has_circle != fabrics[i].has_circle) {
+            fail_msg("%s: %d", fabrics[i].text, has_circle);
+        }
+        world_close(&w);
+    }
+}
+
 static void routing_order_on_a_whole_tree(void **state)
 {
     for (uint32_t per_host = 1; per_host <= 2; per_host++) {
@@ -315,6 +337,7 @@ static void a_shift_goes_to_the_best_lids(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(circles_of_links_are_found),
         cmocka_unit_test(routing_order_on_a_whole_tree),
         cmocka_unit_test(steps_on_a_torus),
         cmocka_unit_test(table_for_a_part_of_it),

@@ -267,6 +267,7 @@ static void decide_pace(struct ibshift_group *group, const struct ibshift_wanted
         .on_host = ranks_on_host(group),
         .is_adaptive = is_adaptive(group),
         .share = group->order.share,
+        .has_circle = group->order.has_circle,
         .burst = ibshift_params.burst,
         .window = (uint32_t)ibshift_params.window,
         .has_free_steps = true,

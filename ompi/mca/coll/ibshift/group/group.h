@@ -26,8 +26,9 @@ struct ibshift_group_order {
     struct ibshift_rank_map map;    /* no places: none */
     bool may_deadlock;              /* the tables want service levels that the file lacks */
     struct ibshift_found_order *found;
-    unsigned share; /* of the hosts' rate that the routes leave, in thousandths; 0: not known */
-    uint64_t moved; /* bytes that a rank has sent each other one */
+    unsigned share;  /* of the hosts' rate that the routes leave, in thousandths; 0: not known */
+    bool has_circle; /* of links that wait for one another */
+    uint64_t moved;  /* bytes that a rank has sent each other one */
     const struct ibshift_order *order; /* of all-to-alls, now; NULL: rank order */
     const struct ibshift_stages *stages;
 };

@@ -194,6 +194,7 @@ static int search_together(struct ibshift_group *group, const struct ibshift_tog
         order->order = order->found->order != NULL ? order->found->order : order->order;
         order->kind = order->found->kind;
         order->share = order->found->share;
+        order->has_circle = order->found->has_circle;
         order->stages = order->found->stages;
         order->state = IBSHIFT_ORDER_FOUND;
     }

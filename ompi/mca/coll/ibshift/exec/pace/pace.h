@@ -133,6 +133,7 @@ struct ibshift_pace_facts {
     bool is_attended;    /* each rank has a processor that looks at completions until the end */
     double post;         /* of a processor for a piece: posted, and its end seen */
     bool is_adaptive;    /* switches choose the routes, so that no table says them */
+    bool has_circle;     /* links of the routes wait for one another in a circle */
 };
 
 /* reason: the rule in a sentence, for explain. */

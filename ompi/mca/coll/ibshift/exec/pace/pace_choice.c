@@ -173,6 +173,18 @@ static uint32_t whole_window(const struct ibshift_pace_facts *facts)
     return window > WHOLE_IN_ORDER ? window : WHOLE_IN_ORDER;
 }
 
+/*
+ * What of a host may be in flight. More than its link needs stands in buffers: along routes without a
+ * circle that keeps links busy, in a circle each queue slows down the cables that feed it. There it is
+ * a packet's piece of each message that the order lets be under way, at the rate that the routes leave.
+ */
+static uint32_t flying_bytes(const struct ibshift_pace_facts *facts)
+{
+    uint32_t share = facts->share > 0 && facts->share < 1000 ? facts->share : 1000;
+
+    return facts->has_circle ? IN_ORDER * SMALL_PIECE * share / 1000 : IBSHIFT_PACE_BYTES;
+}
+
 /* The smallest piece that ranks have time to post, and of which no more than keep an order fill the
  * round trip. */
 static void choose_piece(const struct ibshift_pace_facts *facts, uint32_t on_host,
@@ -188,10 +200,12 @@ static void choose_piece(const struct ibshift_pace_facts *facts, uint32_t on_hos
         time *= 2;
     }
     pace->window = needed(facts, time);
-    if (pace->window < IBSHIFT_PACE_BYTES / pace->piece) {
-        pace->window = IBSHIFT_PACE_BYTES / pace->piece;
+    if (pace->window < flying_bytes(facts) / pace->piece) {
+        pace->window = flying_bytes(facts) / pace->piece;
     }
-    pace->window = pace->window > IN_ORDER ? pace->window : IN_ORDER;
+    if (!facts->has_circle && pace->window < IN_ORDER) {
+        pace->window = IN_ORDER;
+    }
 }
 
 static void choose_in_order(const struct ibshift_pace_facts *facts, struct ibshift_pace *pace,

@@ -297,3 +297,45 @@ uint32_t ibshift_paths_modes(const struct ibshift_paths *p)
     }
     return least;
 }
+
+/* Which links are entered from one that is left. */
+static void find_entered(const struct ibshift_paths *p, const bool *is_left, bool *is_entered)
+{
+    size_t cells = (size_t)p->leaves * p->column[p->hosts];
+
+    for (size_t cell = 0; cell < cells; cell++) {
+        const uint32_t *links = p->cells + cell * p->width;
+
+        for (uint32_t i = 1; i < p->width && links[i] != IBSHIFT_NO_LINK; i++) {
+            if (is_left[links[i - 1]]) {
+                is_entered[links[i]] = true;
+            }
+        }
+    }
+}
+
+/* Links that are entered from none are taken away until no more are: circles stay. */
+int ibshift_paths_circle(const struct ibshift_paths *p, bool *has_circle)
+{
+    bool *is_left = malloc(p->links + 1), *is_entered = malloc(p->links + 1);
+    uint32_t left = p->links, before = left + 1;
+    int rc = is_left == NULL || is_entered == NULL ? -ENOMEM : 0;
+
+    if (rc == 0) {
+        memset(is_left, true, p->links);
+    }
+    while (rc == 0 && left > 0 && left < before) {
+        memset(is_entered, false, p->links);
+        find_entered(p, is_left, is_entered);
+        before = left;
+        left = 0;
+        for (uint32_t i = 0; i < p->links; i++) {
+            is_left[i] = is_left[i] && is_entered[i];
+            left += is_left[i];
+        }
+    }
+    *has_circle = left > 0;
+    free(is_left);
+    free(is_entered);
+    return rc;
+}

@@ -55,6 +55,13 @@ static inline uint32_t ibshift_paths_lids(const struct ibshift_paths *p, uint32_
     return p->column[member + 1] - p->column[member];
 }
 
+/*
+ * Whether some of the shared links wait for one another in a circle: packets on each go on over the
+ * next. Virtual lanes keep that from standing still; but what waits on one link then slows down all
+ * others of the circle, and itself. 0 or -ENOMEM.
+ */
+int ibshift_paths_circle(const struct ibshift_paths *p, bool *has_circle);
+
 /* How many LIDs all members have: with the same offset everywhere, so many routings. */
 uint32_t ibshift_paths_modes(const struct ibshift_paths *p);
 

@@ -254,7 +254,7 @@ static int set_bound(struct arranger *a)
         cables = flows > cables ? flows : cables;
     }
     a->best->share = a->best->bound > 0 ? cables / a->best->bound : 1;
-    return status;
+    return status != 0 ? status : ibshift_paths_circle(p->paths, &a->best->has_circle);
 }
 
 static void explain(const struct arranger *a)

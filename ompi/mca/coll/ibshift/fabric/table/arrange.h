@@ -40,6 +40,7 @@ struct ibshift_arrangement {
     uint32_t together;                   /* stages at once in the cost of steps; 0: not tried */
     uint32_t busiest;                    /* link that sets the bound, as in a contention */
     double share;     /* of the links' rate that the routing leaves an all-to-all */
+    bool has_circle;  /* of links, as ibshift_paths_circle() says */
     char reason[400]; /* one sentence, two where the routing is the limit */
 };
 

@@ -17,6 +17,7 @@ enum {
     TOLD_STAGES,
     TOLD_PARTS,
     TOLD_SHARE,
+    TOLD_CIRCLE,
     TOLD_LID_OFFSET,
     TOLD_SIZE
 };
@@ -138,6 +139,7 @@ static void arrange(const struct ibshift_members *m, unsigned kinds,
         told[TOLD_STEP] = (int)a->shift.step;
         told[TOLD_STAGES] = (int)a->schedule.table.stages;
         told[TOLD_SHARE] = (int)(1000 * a->share);
+        told[TOLD_CIRCLE] = a->has_circle;
         told[TOLD_LID_OFFSET] = (int)a->lid_offset;
         told[TOLD_PARTS] = PART_LID_OFFSETS + (a->schedule.lid_offsets != NULL);
     }
@@ -231,7 +233,7 @@ static int find(const struct ibshift_members *m, unsigned kinds,
                 struct ibshift_found_words *words, struct ibshift_found_order *fresh,
                 bool *is_known)
 {
-    int told[TOLD_SIZE] = {0, NEW, IBSHIFT_ARRANGE_ROUTING, 0, 0, PART_LID_OFFSETS, 0, 0};
+    int told[TOLD_SIZE] = {0, NEW, IBSHIFT_ARRANGE_ROUTING, 0, 0, PART_LID_OFFSETS, 0, 0, 0};
     struct ibshift_arrangement a = {.kind = IBSHIFT_ARRANGE_ROUTING};
     int *rows = NULL, least = NO_MEMORY, other;
     int rc = together->least(together->comm, mine, &least);
@@ -249,6 +251,7 @@ static int find(const struct ibshift_members *m, unsigned kinds,
     if (rc == 0 && !*is_known) {
         fresh->kind = (enum ibshift_arrange_kind)told[TOLD_KIND];
         fresh->share = (unsigned)told[TOLD_SHARE];
+        fresh->has_circle = told[TOLD_CIRCLE] != 0;
         rc = fresh->kind == IBSHIFT_ARRANGE_TABLE ? share_table(m, together, rows, told, fresh)
                                                   : take_shift(m, together, told, fresh);
     }

@@ -37,8 +37,9 @@ struct ibshift_found_words {
 
 /* Read-only. */
 struct ibshift_found_order {
-    unsigned users; /* under the lock */
-    unsigned share; /* of the hosts' rate that the routes leave, in thousandths; 0: not known */
+    unsigned users;  /* under the lock */
+    unsigned share;  /* of the hosts' rate that the routes leave, in thousandths; 0: not known */
+    bool has_circle; /* of links that wait for one another */
     uint32_t size;
     uint32_t *peers;            /* what it is for */
     struct ibshift_order shift; /* unless it is a table */
