@@ -2,6 +2,8 @@
 # Sources are what stands in the folders, so that nothing is listed twice.
 TOP := $(dir $(abspath $(lastword $(MAKEFILE_LIST))))../..
 OUT ?= build/replay
+# Objects note their headers under one name, however the folder is written.
+override OUT := $(abspath $(OUT))
 BUILD ?= build
 COMPONENT := $(TOP)/ompi/mca/coll/ibshift
 HCA := $(TOP)/test/softhca
