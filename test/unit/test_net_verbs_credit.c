@@ -85,6 +85,32 @@ static void rings_are_told_on_demand(void **state)
     assert_in_range(words, 1, all / (LINES / 2));
 }
 
+/* Of a peer that gives nothing for an hour: the pauses double, up to 128 ms, and all begins again with
+   the first slot that it gives. */
+static void who_lacks_a_slot_asks_less_and_less_often(void **state)
+{
+    enum { MOST = 128 };
+    const uint64_t ms = 1000 * 1000;
+    struct ibshift_asks asks = {0};
+    uint64_t now = 77 * ms, asked = 0;
+
+    for (uint32_t limit = 8; limit < 11; limit++) {
+        uint64_t pause = 2;
+        assert_true(ibshift_asks_now(&asks, limit, now));
+        for (int tries = 0; tries < 100; tries++) {
+            assert_false(ibshift_asks_now(&asks, limit, now + pause * ms));
+            now += pause * ms + 1;
+            assert_true(ibshift_asks_now(&asks, limit, now));
+            pause = pause < MOST ? 2 * pause : MOST;
+        }
+        now += ms + 1; /* it gives some */
+    }
+    for (uint64_t end = now + 3600 * 1000 * ms; now < end; now += ms) {
+        asked += ibshift_asks_now(&asks, 11, now);
+    }
+    assert_in_range(asked, 3600 * 1000 / (MOST + 1), 3600 * 1000 / MOST + 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -92,6 +118,7 @@ int main(void)
         cmocka_unit_test(shares_never_pass_the_stock),
         cmocka_unit_test(telling_by_the_rule_is_enough),
         cmocka_unit_test(rings_are_told_on_demand),
+        cmocka_unit_test(who_lacks_a_slot_asks_less_and_less_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

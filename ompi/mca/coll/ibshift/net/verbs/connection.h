@@ -19,6 +19,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "net/verbs/credit.h"
 #include "net/verbs/device.h"
 #include "net/verbs/hello.h"
 #include "net/match.h"
@@ -198,10 +199,8 @@ struct ibshift_outbound {
     bool is_ordered; /* the ring's records land in order */
     uint64_t word_address;
     uint32_t word_key;
-    uint32_t grants;     /* notes of kind GRANT */
-    uint64_t asked;      /* when we last asked for a slot */
-    uint32_t asked_with; /* slots there were then */
-    uint32_t asks;       /* in vain, up to a number */
+    uint32_t grants; /* notes of kind GRANT */
+    struct ibshift_asks asks;
 };
 
 /* What comes from one peer: the limits that we have given. */

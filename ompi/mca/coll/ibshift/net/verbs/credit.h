@@ -29,6 +29,33 @@ static inline void ibshift_limit_advance32(uint32_t *limit, uint32_t news, uint3
 }
 
 /*
+ * Who has no slot asks for one, less and less often: the peer may be stopped, or compute for long. The
+ * pause begins again when the peer has given some.
+ */
+static const uint64_t ibshift_ask_pause = 1000 * 1000; /* ns; doubled with each try, so often: */
+enum { IBSHIFT_ASK_DOUBLED = 7 };
+
+struct ibshift_asks {
+    uint64_t last; /* when */
+    uint32_t with; /* the limit then */
+    uint32_t in_vain;
+};
+
+static inline bool ibshift_asks_now(struct ibshift_asks *asks, uint32_t limit, uint64_t now)
+{
+    if (asks->with != limit) {
+        asks->with = limit;
+        asks->in_vain = 0;
+    }
+    if (now - asks->last <= ibshift_ask_pause << asks->in_vain) {
+        return false;
+    }
+    asks->last = now;
+    asks->in_vain += asks->in_vain < IBSHIFT_ASK_DOUBLED;
+    return true;
+}
+
+/*
  * What a new peer gets of a stock: a slice of what is left above the reserve, never more than
  * most. The first peers get most, later ones less, the last ones nothing; the sum never passes
  * the stock.

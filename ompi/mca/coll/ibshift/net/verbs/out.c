@@ -5,9 +5,6 @@
 
 enum { BLOCKED_PER_POLL = 16, BATCHED_COPY = 1024 + 32 };
 
-static const uint64_t ask_pause = 1000 * 1000; /* ns; doubled with each try, so often: */
-enum { ASK_DOUBLED = 7 };
-
 /* Limits that the peer has written into our word since we looked last. */
 static void read_word(struct ibshift_connection *c)
 {
@@ -23,15 +20,7 @@ static void read_word(struct ibshift_connection *c)
 
 static void ask(struct ibshift_connection *c)
 {
-    uint64_t now = ibshift_net_now(&c->net->net);
-
-    if (c->out.asked_with != c->out.slots) { /* it has given some since */
-        c->out.asked_with = c->out.slots;
-        c->out.asks = 0;
-    }
-    if (now - c->out.asked > ask_pause << c->out.asks) {
-        c->out.asked = now;
-        c->out.asks += c->out.asks < ASK_DOUBLED;
+    if (ibshift_asks_now(&c->out.asks, c->out.slots, ibshift_net_now(&c->net->net))) {
         ibshift_nv_hello(c, IBSHIFT_HELLO_ASK);
     }
 }
