@@ -135,6 +135,42 @@ static void control_came(struct ibshift_connection *c, const struct ibshift_wire
     control_handlers[head->kind](c, head, &body);
 }
 
+/* Of a message that was given up here, or by the peer, whose word may overtake its pieces: no more
+   than was granted to such messages. */
+static bool is_forgone(struct ibshift_connection *c, uint32_t length)
+{
+    if (length == 0 || length > c->in.forgone) {
+        return false;
+    }
+    c->in.forgone -= length;
+    return true;
+}
+
+static void piece_came(struct ibshift_connection *c, const struct ibshift_wire *head,
+                       const uint8_t *payload)
+{
+    struct ibshift_note *note = ibshift_note_find(&c->net->rx, c, &head->key);
+    size_t offset = (size_t)head->offset * c->net->net.max_eager; /* they come in order */
+
+    if (note != NULL &&
+        (note->kind != IBSHIFT_NOTE_RECV || (note->to.pieces & IBSHIFT_GRANT_PIECES) == 0 ||
+         note->grant != head->mark)) {
+        note = NULL;
+    }
+    if (note == NULL && is_forgone(c, head->length)) {
+        return;
+    }
+    if (note == NULL || offset != note->done || head->length > note->length - offset) {
+        ibshift_nv_break(c, -EIO, "it sent a piece of a message that it had no grant for");
+        return;
+    }
+    memcpy((uint8_t *)note->buffer + offset, payload, head->length);
+    note->done += head->length;
+    if (note->done == note->length) {
+        ibshift_nv_note_end(note, 0);
+    }
+}
+
 bool ibshift_nv_arrive(struct ibshift_connection *c, const struct ibshift_wire *head,
                        const uint8_t *payload, struct ibshift_slot *slot)
 {
@@ -155,7 +191,7 @@ bool ibshift_nv_arrive(struct ibshift_connection *c, const struct ibshift_wire *
         return ibshift_nv_data_came(c, head, payload, slot);
     }
     if (head->kind == IBSHIFT_WIRE_PIECE) {
-        ibshift_nv_piece_came(c, head, payload);
+        piece_came(c, head, payload);
     } else {
         control_came(c, head, payload);
     }

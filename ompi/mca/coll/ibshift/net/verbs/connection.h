@@ -214,6 +214,7 @@ struct ibshift_inbound {
     uint32_t ring_head; /* lines taken, ever, in whatever ring */
     uint32_t ring_told; /* the limit that the peer knows */
     bool ring_asked;    /* the peer wants to know a newer one */
+    uint64_t forgone;   /* bytes granted in pieces to messages given up: they may yet come */
 };
 
 struct ibshift_connection {

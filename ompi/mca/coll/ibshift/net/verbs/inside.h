@@ -248,8 +248,6 @@ void ibshift_nv_grant_again(struct ibshift_note *recv);
 void ibshift_nv_granted(struct ibshift_connection *c, const struct ibshift_wire *head,
                         const struct ibshift_wire_grant *body);
 int ibshift_nv_write(struct ibshift_note *note);
-void ibshift_nv_piece_came(struct ibshift_connection *c, const struct ibshift_wire *head,
-                           const uint8_t *payload);
 void ibshift_nv_leave_came(struct ibshift_connection *c, const struct ibshift_wire *head,
                            const struct ibshift_wire_grant *body);
 /* ... and grants that are good for more than one */

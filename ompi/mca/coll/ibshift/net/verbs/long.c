@@ -435,7 +435,8 @@ static int send_piece(struct ibshift_note *note)
 {
     struct ibshift_net_verbs *nv = note->connection->net;
     size_t n = note->length - note->done;
-    struct ibshift_wire head = {.key = note->match.key, .kind = IBSHIFT_WIRE_PIECE};
+    struct ibshift_wire head = {
+        .key = note->match.key, .kind = IBSHIFT_WIRE_PIECE, .mark = note->to.id};
 
     n = n < nv->net.max_eager ? n : nv->net.max_eager;
     head.length = (uint32_t)n;
@@ -463,27 +464,6 @@ int ibshift_nv_write(struct ibshift_note *note)
         ibshift_note_move(&note->connection->resting, note);
     }
     return rc;
-}
-
-void ibshift_nv_piece_came(struct ibshift_connection *c, const struct ibshift_wire *head,
-                           const uint8_t *payload)
-{
-    struct ibshift_note *note = ibshift_note_find(&c->net->rx, c, &head->key);
-    size_t offset = (size_t)head->offset * c->net->net.max_eager; /* they come in order */
-
-    if (note == NULL && ibshift_net_has_failed(&c->net->net)) {
-        return; /* of a collective that was given up here */
-    }
-    if (note == NULL || note->kind != IBSHIFT_NOTE_RECV || !note->is_granted ||
-        offset != note->done || head->length > note->length - offset) {
-        ibshift_nv_break(c, -EIO, "it sent a piece of a message that it had no grant for");
-        return;
-    }
-    memcpy((uint8_t *)note->buffer + offset, payload, head->length);
-    note->done += head->length;
-    if (note->done == note->length) {
-        ibshift_nv_note_end(note, 0);
-    }
 }
 
 /* For pacing: who leaves what aside. */

@@ -257,6 +257,9 @@ static void release_grant(struct ibshift_note *note)
     struct ibshift_net_verbs *nv = note->connection->net;
     uint32_t place = note->grant & (IBSHIFT_GRANTS - 1);
 
+    if ((note->to.pieces & IBSHIFT_GRANT_PIECES) != 0) {
+        note->connection->in.forgone += note->length - note->done;
+    }
     nv->grants[place] = NULL;
     nv->grant_ages[place]++;
     nv->free_grants[nv->free_grant_count++] = place;

@@ -42,7 +42,7 @@ struct ibshift_wire {
     uint8_t kind;
     uint8_t flags;
     uint32_t offset; /* PIECE: in units of max_eager; in a ring: ibshift_wire_check() */
-    uint32_t mark;   /* in a ring: the number of the record, from 1 */
+    uint32_t mark;   /* PIECE: its grant; in a ring: the number of the record, from 1 */
 };
 static_assert(sizeof(struct ibshift_wire) == 32, "the header is a wire format");
 
