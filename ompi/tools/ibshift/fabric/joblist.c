@@ -8,10 +8,14 @@
 
 enum { NAME_SIZE = 256, DIGITS_MAX = 9 };
 
+static const char LONG_NUMBER[] = " (a number has 9 digits at most)",
+                  BACKWARDS[] = " (a range goes from the lower number to the higher)";
+
 struct reader {
     const struct fabric_joblist *to;
     uint32_t nodes; /* of this line */
     int rc;
+    const char *why; /* the list is wrong, or "" */
 };
 
 static int give(struct reader *r, const char *name)
@@ -43,6 +47,7 @@ static int expand(struct reader *r, const char *prefix, size_t length, const cha
         size_t digits = strspn(at, "0123456789"), more;
         unsigned long from = strtoul(at, NULL, 10), to = from;
 
+        r->why = digits > DIGITS_MAX ? LONG_NUMBER : "";
         if (digits == 0 || digits > DIGITS_MAX) {
             return -EINVAL;
         }
@@ -50,6 +55,7 @@ static int expand(struct reader *r, const char *prefix, size_t length, const cha
         if (*at == '-') {
             more = strspn(++at, "0123456789");
             to = strtoul(at, NULL, 10);
+            r->why = more > DIGITS_MAX ? LONG_NUMBER : more > 0 && to < from ? BACKWARDS : "";
             if (more == 0 || more > DIGITS_MAX || to < from) {
                 return -EINVAL;
             }
@@ -96,16 +102,17 @@ static int read_nodes(struct reader *r, const char *list)
 int fabric_joblist_nodes(const char *list, const struct fabric_joblist *to,
                          struct ibshift_error *err)
 {
-    struct reader r = {.to = to};
+    struct reader r = {.to = to, .why = ""};
     int rc = read_nodes(&r, list);
 
     rc = rc == 0 && r.nodes == 0 ? -EINVAL : rc;
-    return r.rc != 0 || rc == 0 ? rc
-                                : ibshift_fail(err, rc,
-                                               rc == -E2BIG ? "'%.60s': more than 100000 nodes"
-                                                            : "'%.60s': wants nodes, as "
-                                                              "node[001-016],login1",
-                                               list);
+    if (r.rc != 0 || rc == 0) {
+        return rc;
+    }
+    return rc == -E2BIG
+               ? ibshift_fail(err, rc, "'%.60s': more than %d nodes", list, FABRIC_JOBLIST_NODES)
+               : ibshift_fail(err, rc, "'%.60s': wants nodes, as node[001-016],login1%s", list,
+                              r.why);
 }
 
 /* "ID|SECONDS|NODES", "ID|NODES" or "NODES". */
@@ -144,7 +151,7 @@ static int read_line(struct reader *r, char *line, unsigned number)
 int fabric_joblist_read(FILE *file, const char *name, const struct fabric_joblist *to,
                         struct ibshift_error *err)
 {
-    struct reader r = {.to = to};
+    struct reader r = {.to = to, .why = ""};
     char *line = NULL;
     size_t room = 0;
     unsigned number = 0;
@@ -161,8 +168,8 @@ int fabric_joblist_read(FILE *file, const char *name, const struct fabric_joblis
     if (rc == -EINVAL) {
         return ibshift_fail(err, rc,
                             "%s:%u: wants ID|SECONDS|NODES, ID|NODES or NODES, as "
-                            "node[001-016],login1",
-                            name, number);
+                            "node[001-016],login1%s",
+                            name, number, r.why);
     }
     if (rc == -E2BIG) {
         return ibshift_fail(err, rc, "%s:%u: more than %d nodes", name, number,
