@@ -140,8 +140,8 @@ static void files_are_read(void **state)
     struct ibshift_error err;
     const uint64_t *at = &bytes[0][0];
 
-    assert_int_equal(read_text("# sizes\n\n0 1 12\n 1\t0 13 # b\n 2 0 0", &err), 0);
-    assert_int_equal(at[0 * 3 + 1], 12);
+    assert_int_equal(read_text("# sizes\n\n0 1 12\n 1\t0 13 # b\n 2 0 0\n0 1 30", &err), 0);
+    assert_int_equal(at[0 * 3 + 1], 42); /* lines of one pair add up */
     assert_int_equal(at[1 * 3 + 0], 13);
 }
 
@@ -156,6 +156,7 @@ static void bad_lines_are_told(void **state)
         {"1 1 5\n", "x:1: from 1 to 1: wants two of 3 ranks"},
         {"0 1 -5\n", "x:1: -5 bytes: wants 0 to 1000000000"},
         {"0 1 99999999999\n", "x:1: 99999999999 bytes: wants 0 to 1000000000"},
+        {"0 1 1000000000\n0 1 1\n", "x:2: from 0 to 1 more than 1000000000 bytes in all"},
     };
     struct ibshift_error err;
 
@@ -172,10 +173,10 @@ static void bad_words_are_told(void **state)
         {"random", "random: random wants a seed"},
         {"random:", "random:: random wants a seed"},
         {"spread:0:1", "spread:0:1: spread wants a ratio from 1 to 1000000 and a seed"},
-        {"topk:4", "topk:4: topk wants a number of ranks and a seed"},
-        {"topk:-4:1", "topk:-4:1: topk wants a number of ranks and a seed"},
-        {"sparse:99999999999999999999:1",
-         "sparse:99999999999999999999:1: sparse wants a number of permutations and a seed"},
+        {"topk:4", "topk:4: topk wants a number of ranks from 1 to 1000000 and a seed"},
+        {"topk:-4:1", "topk:-4:1: topk wants a number of ranks from 1 to 1000000 and a seed"},
+        {"sparse:99999999999999999999:1", "sparse:99999999999999999999:1: sparse wants a number of "
+                                          "permutations from 1 to 1000000 and a seed"},
     };
     struct ibshift_error err;
 

@@ -362,7 +362,7 @@ static int write_file(const struct schedule *s)
 
 int cmd_fabric_schedule(int argc, char **argv)
 {
-    struct schedule s = {.matrix = {.bytes = 65536}};
+    struct schedule s = {.matrix = {.text = NULL}};
     const struct cli_option options[] = {
         FABRIC_JOB_OPTIONS(s.job),
         FABRIC_MATRIX_OPTIONS(s.matrix),
@@ -377,6 +377,9 @@ int cmd_fabric_schedule(int argc, char **argv)
     cli_must(cli_parse(&s.args, argc, argv));
     if (s.args.helped) {
         return CLI_OK;
+    }
+    if (s.matrix.text == NULL && (s.matrix.bytes > 0 || s.matrix.certificate != NULL)) {
+        return cli_error(s.args.command, "--bytes and --certificate go with --matrix");
     }
     fabric_job_open(&s.args, &s.job);
     fabric_args_tell_adaptive(&s.args, s.job.fabric, FABRIC_COUNTS_TABLES);

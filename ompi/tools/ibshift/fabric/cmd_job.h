@@ -118,8 +118,8 @@ const struct ibshift_alg *fabric_job_plan(const struct cli_args *args, struct fa
 
 /* `ibshift fabric schedule --matrix`: stages of an all-to-all whose blocks differ. */
 struct fabric_matrix {
-    const char *text; /* of fabric/matrix.h; NULL: all blocks are alike */
-    uint64_t bytes;
+    const char *text;        /* of fabric/matrix.h; NULL: all blocks are alike */
+    uint64_t bytes;          /* 0: not given */
     const char *certificate; /* a file to write, or NULL */
 };
 

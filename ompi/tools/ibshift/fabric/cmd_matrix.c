@@ -8,6 +8,7 @@
 #include "fabric/paths/contend.h"
 #include "fabric/weighted.h"
 
+enum { BLOCK = 65536 };
 enum { BY_RANK, BY_ROUTING, CONTROLS };
 
 static const char *const control_names[CONTROLS] = {"shift in rank order",
@@ -180,11 +181,12 @@ int fabric_schedule_matrix(const struct cli_args *args, struct fabric_job *job,
                                       .ranks = p->ranks,
                                       .member_of = p->member_of,
                                       .memory = IBSHIFT_TABLE_MEMORY}};
+    uint64_t block = matrix->bytes > 0 ? matrix->bytes : BLOCK;
     uint64_t *bytes = pool_new(&job->pool, (size_t)p->ranks * p->ranks, sizeof(*bytes));
     struct ibshift_error err;
     int rc;
 
-    fabric_must(args, matrix_fill(bytes, p->ranks, matrix->text, matrix->bytes, &err), &err);
+    fabric_must(args, matrix_fill(bytes, p->ranks, matrix->text, block, &err), &err);
     s.weighted.bytes = bytes;
     find(&s);
     rc = write_file(&s, output, write_table);

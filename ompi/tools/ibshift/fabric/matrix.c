@@ -131,10 +131,10 @@ static const struct kind {
              {"random", make_random, 1, "a seed"},
              {"spread", make_spread, 2, "a ratio from 1 to 1000000 and a seed"},
              {"builder", make_builder, 2, "a ratio from 1 to 1000000 and a seed"},
-             {"topk", make_topk, 2, "a number of ranks and a seed"},
-             {"hot", make_hot, 2, "per cent and a seed"},
-             {"giant", make_giant, 2, "a factor and a seed"},
-             {"sparse", make_sparse, 2, "a number of permutations and a seed"}};
+             {"topk", make_topk, 2, "a number of ranks from 1 to 1000000 and a seed"},
+             {"hot", make_hot, 2, "per cent from 1 to 1000000 and a seed"},
+             {"giant", make_giant, 2, "a factor from 1 to 1000000 and a seed"},
+             {"sparse", make_sparse, 2, "a number of permutations from 1 to 1000000 and a seed"}};
 
 static const struct kind *kind_of(const char *text, size_t *length)
 {
@@ -197,7 +197,7 @@ static int read_path(uint64_t *into, uint32_t ranks, const char *path, struct ib
     return rc;
 }
 
-int matrix_fill(uint64_t *into, uint32_t ranks, const char *text, uint64_t bytes,
+static int fill(uint64_t *into, uint32_t ranks, const char *text, uint64_t bytes,
                 struct ibshift_error *err)
 {
     struct matrix m = {.at = into, .ranks = ranks, .bytes = (double)bytes};
@@ -217,6 +217,21 @@ int matrix_fill(uint64_t *into, uint32_t ranks, const char *text, uint64_t bytes
     return make(kind, &m) == 0 ? 0 : ibshift_fail(err, -ENOMEM, "no memory");
 }
 
+int matrix_fill(uint64_t *into, uint32_t ranks, const char *text, uint64_t bytes,
+                struct ibshift_error *err)
+{
+    int rc = fill(into, ranks, text, bytes, err);
+
+    for (size_t i = 0; rc == 0 && i < (size_t)ranks * ranks; i++) {
+        if (into[i] > 0) {
+            return 0;
+        }
+    }
+    return rc != 0
+               ? rc
+               : ibshift_fail(err, -EINVAL, "%.200s: nobody has anything for another rank", text);
+}
+
 int matrix_read(uint64_t *into, uint32_t ranks, FILE *file, const char *name,
                 struct ibshift_error *err)
 {
@@ -226,6 +241,8 @@ int matrix_read(uint64_t *into, uint32_t ranks, FILE *file, const char *name,
         long long from, to, bytes;
         char rest;
         int count;
+
+        uint64_t *block;
 
         text[strcspn(text, "#")] = '\0';
         count = sscanf(text, " %lld %lld %lld %c", &from, &to, &bytes, &rest);
@@ -239,11 +256,16 @@ int matrix_read(uint64_t *into, uint32_t ranks, FILE *file, const char *name,
             return ibshift_fail(err, -EINVAL, "%s:%u: from %lld to %lld: wants two of %u ranks",
                                 name, line, from, to, ranks);
         }
+        block = &into[(size_t)from * ranks + (size_t)to];
         if (bytes < 0 || bytes > MATRIX_MOST) {
             return ibshift_fail(err, -EINVAL, "%s:%u: %lld bytes: wants 0 to %d", name, line, bytes,
                                 MATRIX_MOST);
         }
-        into[(size_t)from * ranks + (size_t)to] = (uint64_t)bytes;
+        *block += (uint64_t)bytes;
+        if (*block > MATRIX_MOST) {
+            return ibshift_fail(err, -EINVAL, "%s:%u: from %lld to %lld more than %d bytes in all",
+                                name, line, from, to, MATRIX_MOST);
+        }
     }
     return ferror(file) ? ibshift_fail(err, -EINVAL, "%s: cannot be read", name) : 0;
 }

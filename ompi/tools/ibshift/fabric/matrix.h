@@ -1,6 +1,6 @@
 /*
  * Matrices of an all-to-all with counts: how many bytes each rank has for each other. From a file of lines "FROM TO BYTES", where
- * '#' begins a comment and pairs that are not named have nothing; or made, of blocks of `bytes`, which is the longest one of spread
+ * '#' begins a comment, lines of one pair add up and pairs that are not named have nothing; or made, of blocks of `bytes`, which is the longest one of spread
  * and builder and the mean of the others:
  *
  *     uniform              all alike
@@ -27,7 +27,7 @@
 
 enum { MATRIX_MOST = 1000000000 /* bytes of a block */ };
 
-/* into[from * ranks + to], of zeros. 0, or -EINVAL with the reason. */
+/* into[from * ranks + to], of zeros. 0, or -EINVAL with the reason: nobody has anything for another rank, too. */
 int matrix_fill(uint64_t *into, uint32_t ranks, const char *text, uint64_t bytes,
                 struct ibshift_error *err);
 int matrix_read(uint64_t *into, uint32_t ranks, FILE *file, const char *name,

@@ -437,10 +437,6 @@ int sim_take_sizes(struct sim_command *c)
     }
     c->unequal = sim_sizes_create(ranks);
     status = fill(c);
-    if (status == CLI_OK && sim_sizes_most(c->unequal) == 0) {
-        status = cli_error(c->args.command, "--sizes %.200s: nobody has anything for another rank",
-                           c->sizes);
-    }
     c->size = status == CLI_OK ? sim_sizes_most(c->unequal) : c->size;
     return status;
 }
