@@ -1,18 +1,24 @@
 /* `ibshift sim --jobs`: several jobs at once, each measured beside its own run alone. */
 #include "sim/cmd.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME_ROOM = 280 };
+enum {
+    NAME_ROOM = 280,
+    WAITS_MAX = 1000, /* how often a job may be over before the last one begins */
+};
 
 struct member { /* of the crowd */
     struct sim_command c;
     char *line; /* its words; NULL: it was dealt */
     char name[NAME_ROOM];
     uint64_t alone, ideal, beside; /* ps */
+    bool exchanges;                /* messages; if not, it has no ratios */
     uint64_t *busy;                /* [port]: ps of its calls alone */
     double shared; /* ps: of the busiest cable that it uses, with one call of each job */
 };
@@ -56,6 +62,17 @@ static int deal(struct crowd *w)
     return status;
 }
 
+/* Of what may go to a terminal. */
+static bool is_text(const char *line, ssize_t length)
+{
+    for (ssize_t i = 0; i < length; i++) {
+        if (iscntrl((unsigned char)line[i]) && !isspace((unsigned char)line[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static int take_line(struct crowd *w, const char *path, unsigned number, char *line)
 {
     struct member *m = add_job(w);
@@ -82,7 +99,13 @@ static int read_lines(struct crowd *w, FILE *file, const char *path)
         ssize_t length = getline(&line, &room, file);
         const char *begin = length < 0 ? "" : line + strspn(line, " \t\r\n");
 
-        if (length >= 0 && *begin != '\0' && *begin != '#') {
+        if (length > 0 &&
+            (!is_text(line, length) || (*begin != '-' && *begin != '#' && *begin != '\0'))) {
+            status =
+                cli_error(w->c->args.command,
+                          "--jobs %.200s:%u: wants a job's options, as --hosts nodes:node[001-016]",
+                          path, number);
+        } else if (length > 0 && *begin == '-') {
             status = w->count < SIM_JOBS_MAX
                          ? take_line(w, path, number, line)
                          : cli_error(w->c->args.command, "%.200s: more than %d jobs", path,
@@ -100,7 +123,7 @@ static int read_lines(struct crowd *w, FILE *file, const char *path)
 static int read_file(struct crowd *w)
 {
     const char *path = w->c->jobs_file, *command = w->c->args.command;
-    FILE *file = fopen(path, "re");
+    FILE *file = fopen(strcmp(path, "-") == 0 ? "/dev/stdin" : path, "re");
     int status;
 
     if (file == NULL) {
@@ -191,6 +214,7 @@ static int run_alone(struct member *m)
         uint32_t ports = m->c.job.fabric->port_count;
 
         m->alone = m->c.run.job[0].time;
+        m->exchanges = m->alone > 0 && m->c.run.net->stats.messages > 0;
         m->busy = sim_zeroed(ports, sizeof(*m->busy));
         for (uint32_t i = 0; i < ports; i++) {
             m->busy[i] = m->c.run.fabric->ports[i].busy[false];
@@ -218,6 +242,28 @@ static void find_shared(struct crowd *w)
             m->shared = shared > m->shared ? shared : m->shared;
         }
     }
+}
+
+/* Jobs go on until the last one has ended: before it begins not for ever. */
+static int check_starts(const struct crowd *w)
+{
+    const struct member *last = &w->job[0];
+
+    for (uint32_t j = 1; j < w->count; j++) {
+        last = w->job[j].c.task.start > last->c.task.start ? &w->job[j] : last;
+    }
+    for (uint32_t j = 0; j < w->count; j++) {
+        const struct member *m = &w->job[j];
+
+        if (m->exchanges && (last->c.task.start - m->c.task.start) / m->alone >= WAITS_MAX) {
+            return cli_error(
+                last->c.args.command,
+                "--start %.9g: more than %d times as late as job %u takes, %.3f us: start it "
+                "earlier, or give that job more --calls",
+                last->c.start, WAITS_MAX, j + 1, (double)m->alone / 1e6);
+        }
+    }
+    return CLI_OK;
 }
 
 static int run_together(struct crowd *w)
@@ -253,6 +299,7 @@ static int run_all(struct crowd *w)
         }
         status = run_alone(&w->job[j]);
     }
+    status = status == CLI_OK ? check_starts(w) : status;
     if (status == CLI_OK) {
         find_shared(w);
         status = run_together(w);
@@ -261,36 +308,66 @@ static int run_all(struct crowd *w)
     return status;
 }
 
-/* ---- what is said ---- */
+/* ---- what is said: ratios are NAN where a job exchanges nothing ---- */
+
+static double ratio(double time, uint64_t to)
+{
+    return to > 0 ? time / (double)to : NAN;
+}
 
 static double beside_alone(const struct member *m)
 {
-    return (double)m->beside / (double)m->alone;
+    return m->exchanges ? ratio((double)m->beside, m->alone) : NAN;
 }
 
 static double over_ideal(const struct member *m)
 {
-    return m->ideal > 0 ? (double)m->alone / (double)m->ideal : 0;
+    return ratio((double)m->alone, m->ideal);
 }
 
 static double shared_ideal(const struct member *m)
 {
-    return m->ideal > 0 ? m->shared / (double)m->ideal : 0;
+    return ratio(m->shared, m->ideal);
 }
 
 /* Of beside over alone. */
 static double mean_of(const struct crowd *w, double *worst)
 {
     double sum = 0;
+    uint32_t count = 0;
 
-    *worst = 0;
+    *worst = NAN;
     for (uint32_t j = 0; j < w->count; j++) {
-        double ratio = beside_alone(&w->job[j]);
+        double one = beside_alone(&w->job[j]);
 
-        sum += ratio;
-        *worst = ratio > *worst ? ratio : *worst;
+        if (!isnan(one)) {
+            sum += one;
+            count++;
+            *worst = fmax(one, *worst);
+        }
     }
-    return sum / w->count;
+    return count > 0 ? sum / count : NAN;
+}
+
+struct ratio_text {
+    char text[32];
+};
+
+static struct ratio_text ratio_text(double value, int digits, const char *none)
+{
+    struct ratio_text t;
+
+    if (isnan(value)) {
+        snprintf(t.text, sizeof(t.text), "%s", none);
+    } else {
+        snprintf(t.text, sizeof(t.text), "%.*f", digits, value);
+    }
+    return t;
+}
+
+static void json_ratio(struct json *j, const char *name, double value)
+{
+    json_value(j, name, "%s", ratio_text(value, 4, "null").text);
 }
 
 static void print_text(const struct crowd *w)
@@ -304,12 +381,14 @@ static void print_text(const struct crowd *w)
     for (uint32_t j = 0; j < w->count; j++) {
         const struct member *m = &w->job[j];
 
-        printf("%3u %6u %6u %12.3f %12.3f %13.3f %13.3f %12.3f  %s; %s\n", j + 1,
+        printf("%3u %6u %6u %12.3f %12.3f %13s %13s %12s  %s; %s\n", j + 1,
                m->c.job.placement->ranks, m->c.job.placement->hosts, (double)m->alone / 1e6,
-               (double)m->beside / 1e6, beside_alone(m), shared_ideal(m), over_ideal(m), m->c.title,
-               m->c.pace_text);
+               (double)m->beside / 1e6, ratio_text(beside_alone(m), 3, "-").text,
+               ratio_text(shared_ideal(m), 3, "-").text, ratio_text(over_ideal(m), 3, "-").text,
+               m->c.title, m->c.pace_text);
     }
-    printf("beside/alone: %.3f at worst, %.3f on average\n", worst, mean);
+    printf("beside/alone: %s at worst, %s on average\n", ratio_text(worst, 3, "-").text,
+           ratio_text(mean, 3, "-").text);
 }
 
 static void print_json(const struct crowd *w)
@@ -321,8 +400,8 @@ static void print_json(const struct crowd *w)
     json_value(&j, "fabric_hosts", "%u", w->c->job.fabric->host_count);
     json_value(&j, "hosts", "%u", w->hosts);
     json_value(&j, "seed", "%.0f", w->c->seed);
-    json_value(&j, "worst", "%.4f", worst);
-    json_value(&j, "mean", "%.4f", mean);
+    json_ratio(&j, "worst", worst);
+    json_ratio(&j, "mean", mean);
     json_open(&j, "jobs", '[');
     for (uint32_t i = 0; i < w->count; i++) {
         const struct member *m = &w->job[i];
@@ -338,9 +417,9 @@ static void print_json(const struct crowd *w)
         json_value(&j, "ideal", "%.9g", (double)m->ideal / 1e12);
         json_value(&j, "alone", "%.9g", (double)m->alone / 1e12);
         json_value(&j, "beside", "%.9g", (double)m->beside / 1e12);
-        json_value(&j, "beside_over_alone", "%.4f", beside_alone(m));
-        json_value(&j, "shared_over_bound", "%.4f", shared_ideal(m));
-        json_value(&j, "alone_over_bound", "%.4f", over_ideal(m));
+        json_ratio(&j, "beside_over_alone", beside_alone(m));
+        json_ratio(&j, "shared_over_bound", shared_ideal(m));
+        json_ratio(&j, "alone_over_bound", over_ideal(m));
         json_close(&j, '}');
     }
     json_close(&j, ']');

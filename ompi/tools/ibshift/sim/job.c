@@ -9,12 +9,22 @@ static void call_again(struct sim_job *job, uint32_t r)
     sim_end_wake(job->run->net, job->first + r, job->run->queue.now);
 }
 
+/* A rank that has no message to exchange would call for ever at one time. */
+static bool exchanges(const struct sim_job *job, uint32_t r)
+{
+    struct ibshift_engine_stats stats = ibshift_engine_stats(job->rank[r].engine);
+
+    return stats.sends + stats.recvs > 0;
+}
+
 /* Its counted calls are over; what it calls for the others' sake begins on all ranks at once. */
 static void job_ended(struct sim_job *job)
 {
     job->run->running--;
     for (uint32_t r = 0; job->run->running > 0 && r < job->params.ranks; r++) {
-        call_again(job, r);
+        if (exchanges(job, r)) {
+            call_again(job, r);
+        }
     }
 }
 
