@@ -187,6 +187,7 @@ int fabric_schedule_matrix(const struct cli_args *args, struct fabric_job *job,
     int rc;
 
     fabric_must(args, matrix_fill(bytes, p->ranks, matrix->text, block, &err), &err);
+    fabric_must(args, matrix_check(bytes, p->ranks, matrix->text, &err), &err);
     s.weighted.bytes = bytes;
     find(&s);
     rc = write_file(&s, output, write_table);

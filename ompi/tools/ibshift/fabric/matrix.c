@@ -197,7 +197,7 @@ static int read_path(uint64_t *into, uint32_t ranks, const char *path, struct ib
     return rc;
 }
 
-static int fill(uint64_t *into, uint32_t ranks, const char *text, uint64_t bytes,
+int matrix_fill(uint64_t *into, uint32_t ranks, const char *text, uint64_t bytes,
                 struct ibshift_error *err)
 {
     struct matrix m = {.at = into, .ranks = ranks, .bytes = (double)bytes};
@@ -217,19 +217,14 @@ static int fill(uint64_t *into, uint32_t ranks, const char *text, uint64_t bytes
     return make(kind, &m) == 0 ? 0 : ibshift_fail(err, -ENOMEM, "no memory");
 }
 
-int matrix_fill(uint64_t *into, uint32_t ranks, const char *text, uint64_t bytes,
-                struct ibshift_error *err)
+int matrix_check(const uint64_t *bytes, uint32_t ranks, const char *text, struct ibshift_error *err)
 {
-    int rc = fill(into, ranks, text, bytes, err);
-
-    for (size_t i = 0; rc == 0 && i < (size_t)ranks * ranks; i++) {
-        if (into[i] > 0) {
+    for (size_t i = 0; i < (size_t)ranks * ranks; i++) {
+        if (bytes[i] > 0) {
             return 0;
         }
     }
-    return rc != 0
-               ? rc
-               : ibshift_fail(err, -EINVAL, "%.200s: nobody has anything for another rank", text);
+    return ibshift_fail(err, -EINVAL, "%.200s: nobody has anything for another rank", text);
 }
 
 int matrix_read(uint64_t *into, uint32_t ranks, FILE *file, const char *name,

@@ -27,9 +27,12 @@
 
 enum { MATRIX_MOST = 1000000000 /* bytes of a block */ };
 
-/* into[from * ranks + to], of zeros. 0, or -EINVAL with the reason: nobody has anything for another rank, too. */
+/* into[from * ranks + to], of zeros. 0, or -EINVAL with the reason. */
 int matrix_fill(uint64_t *into, uint32_t ranks, const char *text, uint64_t bytes,
                 struct ibshift_error *err);
+/* 0, or -EINVAL: nobody has anything for another rank. */
+int matrix_check(const uint64_t *bytes, uint32_t ranks, const char *text,
+                 struct ibshift_error *err);
 int matrix_read(uint64_t *into, uint32_t ranks, FILE *file, const char *name,
                 struct ibshift_error *err);
 

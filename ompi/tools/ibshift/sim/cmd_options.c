@@ -412,6 +412,7 @@ static int fill(struct sim_command *c)
     struct ibshift_error err;
     int rc = matrix_fill(bytes, ranks, c->sizes, (uint64_t)c->size, &err);
 
+    rc = rc == 0 ? matrix_check(bytes, ranks, c->sizes, &err) : rc;
     if (rc == 0 && sim_sizes_take(c->unequal, bytes) != 0) {
         rc = ibshift_fail(&err, -EINVAL, "%.60s: blocks of more than %d bytes", c->sizes,
                           MATRIX_MOST);
