@@ -4,11 +4,14 @@
  * double edges, edges to oneself, ranks without neighbours. Blocks have gaps, unlike types of one signature on both sides, and
  * sizes from nothing to long, anew in each call.
  *     neighbor [SEED]
+ * Who has no neighbours passes no arrays, either, where Open MPI's check of arguments takes that; without that check
+ * (mpi_param_check 0), IBSHIFT_TEST_UNCHECKED=1 has it so in all calls.
  * libnbc, which may be beneath, takes messages of such dimensions for one another: IBSHIFT_TEST_NATIVE=1 wants them right, too.
  */
 
 #include "check.h"
 
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +22,7 @@ enum { MOST = 64, SENTINEL = 0xee, TYPES = 3, LONG = 6000, GRAPHS = 6 };
 static MPI_Datatype types[TYPES]; /* of one int, and gaps */
 static int extents[TYPES] = {4, 12, 20};
 static int world_rank, world_size;
-static bool is_native;
+static bool is_native, is_unchecked;
 
 struct list {
     int count, rank[MOST];
@@ -68,6 +71,7 @@ struct side {
     MPI_Datatype of[MOST];
     size_t size;
     char *memory;
+    bool is_null; /* has no blocks, and no arrays */
 };
 
 /* The last block first, with a gap before each, unless they have no places of their own. */
@@ -105,12 +109,28 @@ static void put(struct side *side, int block, int rank, int slot, int round)
     }
 }
 
+/* As a call gets them; NULL: a program that keeps its neighbours in vectors has no array of none. */
+struct arrays {
+    const int *counts, *displs;
+    const MPI_Aint *places;
+    const MPI_Datatype *of;
+};
+
+static struct arrays arrays_of(const struct side *side)
+{
+    struct arrays none = {NULL}, all = {side->counts, side->displs, side->places, side->of};
+
+    return side->is_null ? none : all;
+}
+
 enum which { ALLGATHER, ALLTOALL, ALLGATHERV, ALLTOALLV, ALLTOALLW, WHICH };
 static const char *const names[WHICH] = {"allgather", "alltoall", "allgatherv", "alltoallv",
                                          "alltoallw"};
 
 static void call(struct run *run, enum which which, struct side *s, struct side *r, MPI_Comm comm)
 {
+    struct arrays from = arrays_of(s), to = arrays_of(r);
+
     switch (which) {
     case ALLGATHER:
         RUN(run, Neighbor_allgather, neighbor_allgather, s->memory, s->counts[0], s->of[0],
@@ -122,15 +142,15 @@ static void call(struct run *run, enum which which, struct side *s, struct side 
         break;
     case ALLGATHERV:
         RUN(run, Neighbor_allgatherv, neighbor_allgatherv, s->memory, s->counts[0], s->of[0],
-            r->memory, r->counts, r->displs, r->of[0], comm);
+            r->memory, to.counts, to.displs, r->of[0], comm);
         break;
     case ALLTOALLV:
-        RUN(run, Neighbor_alltoallv, neighbor_alltoallv, s->memory, s->counts, s->displs, s->of[0],
-            r->memory, r->counts, r->displs, r->of[0], comm);
+        RUN(run, Neighbor_alltoallv, neighbor_alltoallv, s->memory, from.counts, from.displs,
+            s->of[0], r->memory, to.counts, to.displs, r->of[0], comm);
         break;
     default:
-        RUN(run, Neighbor_alltoallw, neighbor_alltoallw, s->memory, s->counts, s->places, s->of,
-            r->memory, r->counts, r->places, r->of, comm);
+        RUN(run, Neighbor_alltoallw, neighbor_alltoallw, s->memory, from.counts, from.places,
+            from.of, r->memory, to.counts, to.places, to.of, comm);
     }
 }
 
@@ -150,6 +170,7 @@ static void check_one(MPI_Comm comm, const struct topology *t, enum which which,
 {
     bool gathers = which == ALLGATHER || which == ALLGATHERV;
     bool has_counts = which >= ALLGATHERV;
+    bool may_be_null = is_unchecked || (which >= ALLTOALLV && form == FORM_BLOCKING);
     int sends = gathers ? 1 : t->out.count;
     int scounts[MOST] = {0}, rcounts[MOST] = {0}, skinds[MOST], rkinds[MOST];
     struct side send, recv, wanted;
@@ -175,10 +196,12 @@ static void check_one(MPI_Comm comm, const struct topology *t, enum which which,
     if (t->in.count == 0) { /* what MPI reads all the same */
         recv.counts[0] = rcounts[0];
         recv.of[0] = types[0];
+        recv.is_null = may_be_null && mixed(seed, (uint64_t)t->rank) & 1;
     }
     if (sends == 0) {
         send.counts[0] = scounts[0];
         send.of[0] = types[0];
+        send.is_null = may_be_null && mixed(seed, (uint64_t)t->rank + 1) & 1;
     }
     while (run_next(&run)) {
         for (int i = 0; i < sends; i++) {
@@ -346,11 +369,24 @@ static MPI_Comm make_graph(const struct list *outs)
     return comm;
 }
 
+static MPI_Comm make_distributed(const struct topology *t, bool is_weighted)
+{
+    int weights[MOST];
+    MPI_Comm comm;
+
+    for (int i = 0; i < MOST; i++) {
+        weights[i] = 1 + i % 3;
+    }
+    MPI_Dist_graph_create_adjacent(
+        MPI_COMM_WORLD, t->in.count, t->in.rank, is_weighted ? weights : MPI_UNWEIGHTED,
+        t->out.count, t->out.rank, is_weighted ? weights : MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+    return comm;
+}
+
 static void check_graph(bool is_distributed, bool is_weighted, uint64_t seed)
 {
     struct list ins[MOST], outs[MOST];
     struct topology t = {.rank = world_rank};
-    int weights[MOST];
     uint64_t state = seed;
     MPI_Comm comm;
 
@@ -358,20 +394,57 @@ static void check_graph(bool is_distributed, bool is_weighted, uint64_t seed)
     t.in = ins[world_rank];
     t.out = outs[world_rank];
     match(&t, outs);
-    for (int i = 0; i < MOST; i++) {
-        weights[i] = 1 + i % 3;
-    }
     snprintf(t.name, sizeof(t.name), "%sgraph of seed %#llx", is_distributed ? "distributed " : "",
              (unsigned long long)seed);
-    if (is_distributed) {
-        MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, t.in.count, t.in.rank,
-                                       is_weighted ? weights : MPI_UNWEIGHTED, t.out.count,
-                                       t.out.rank, is_weighted ? weights : MPI_UNWEIGHTED,
-                                       MPI_INFO_NULL, 0, &comm);
-    } else {
-        comm = make_graph(outs);
-    }
+    comm = is_distributed ? make_distributed(&t, is_weighted) : make_graph(outs);
     check_all(comm, &t, seed);
+    MPI_Comm_free(&comm);
+}
+
+/* From 0 to all others, at last of other types than the same call had before. */
+static void check_unlike_types(MPI_Comm comm, const struct topology *t)
+{
+    int counts[MOST], from[MOST], to[1] = {-1};
+    MPI_Aint places[MOST] = {0};
+    MPI_Datatype of[MOST];
+
+    for (int round = 0; round < 8; round++) {
+        for (int i = 0; i < MOST; i++) {
+            counts[i] = 1;
+            from[i] = word_of(0, 0, 0, round) & SHRT_MAX;
+            of[i] = round < 5 ? MPI_INT : MPI_SHORT;
+        }
+        to[0] = 0;
+        if (t->out.count > 0) {
+            MPI_Neighbor_alltoallw(from, counts, places, of, NULL, NULL, NULL, NULL, comm);
+        } else {
+            MPI_Neighbor_alltoallw(NULL, NULL, NULL, NULL, to, counts, places, of, comm);
+            CHECK(to[0] == from[0], "types of call %d: %#x, not %#x", round, to[0], from[0]);
+        }
+    }
+}
+
+/* All others have their only neighbour in 0: it sends to them, or they to it. */
+static void check_star(bool is_outwards, uint64_t seed)
+{
+    struct topology t = {.rank = world_rank};
+    struct list *own = is_outwards == (world_rank == 0) ? &t.out : &t.in;
+    MPI_Comm comm;
+
+    if (world_rank == 0) {
+        for (int i = 1; i < world_size; i++) {
+            add(own, i);
+        }
+    } else {
+        add(own, 0);
+        t.slot[0] = world_rank - 1;
+    }
+    snprintf(t.name, sizeof(t.name), "star %s", is_outwards ? "outwards" : "inwards");
+    comm = make_distributed(&t, false);
+    check_all(comm, &t, seed);
+    if (is_outwards) {
+        check_unlike_types(comm, &t);
+    }
     MPI_Comm_free(&comm);
 }
 
@@ -394,11 +467,14 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &world_size);
     CHECK(world_size <= MOST / 4, "at most %d ranks", MOST / 4);
     is_native = getenv("IBSHIFT_TEST_NATIVE") != NULL;
+    is_unchecked = getenv("IBSHIFT_TEST_UNCHECKED") != NULL;
     make_types();
     check_grids(seed);
     for (int i = 0; i < GRAPHS; i++) {
         check_graph(i % 3 != 0, i % 3 == 1, mixed(seed, (uint64_t)i + 100));
     }
+    check_star(true, mixed(seed, 200));
+    check_star(false, mixed(seed, 201));
     MPI_Type_free(&types[1]);
     MPI_Type_free(&types[2]);
     MPI_Finalize();

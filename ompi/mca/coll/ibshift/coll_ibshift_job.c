@@ -13,13 +13,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A block for each of n ranks, as MPI's arguments say. */
+/* A block for each of n ranks, as MPI's arguments say. Without a neighbour on that side they say nothing: arrays may be
+ * NULL. */
 static struct ibshift_side blocks(const void *user, ibshift_count_t count, ibshift_array_t counts,
                                   ibshift_array_t displs, struct ompi_datatype_t *type,
                                   struct ompi_datatype_t *const *types, uint32_t n)
 {
     return (struct ibshift_side){
-        .shape = NULL != types                ? IBSHIFT_SIDE_TYPES
+        .shape = 0 == n                       ? IBSHIFT_SIDE_ABSENT
+                 : NULL != types              ? IBSHIFT_SIDE_TYPES
                  : IBSHIFT_NO_ARRAY != counts ? IBSHIFT_SIDE_COUNTS
                                               : IBSHIFT_SIDE_BLOCKS,
         .user = (char *)(uintptr_t)user,
@@ -93,7 +95,6 @@ static void describe_blocks(const mca_coll_ibshift_module_t *module, const struc
     } else if (gets_all && !has_all) {
         recv = (struct ibshift_side){.shape = IBSHIFT_SIDE_ABSENT};
     }
-    job->is_padded = 0 != (raw->form & IBSHIFT_RAW_PADDED);
     if (0 != (raw->form & IBSHIFT_RAW_VECTOR)) {
         job->needs =
             IBSHIFT_ALG_SIZES | (IBSHIFT_ALLGATHER == job->collective  ? IBSHIFT_ALG_SIZES_ALL
@@ -203,8 +204,10 @@ int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
 {
     const struct ibshift_raw *raw = &called->raw;
 
-    *job = (struct ibshift_job){
-        .collective = called->collective, .name = called->name, .root = (uint32_t)raw->root};
+    *job = (struct ibshift_job){.collective = called->collective,
+                                .name = called->name,
+                                .root = (uint32_t)raw->root,
+                                .raw_form = raw->form};
     switch (called->collective) {
     case IBSHIFT_BARRIER:
         break;
@@ -233,7 +236,7 @@ struct ibshift_wanted ibshift_job_wanted(const struct ibshift_job *job, enum ibs
         .name = job->name,
         .needs = job->needs,
         .bytes = job->bytes,
-        .is_counted = IBSHIFT_NO_ARRAY != job->recv.counts || IBSHIFT_NO_ARRAY != job->send.counts,
+        .is_counted = 0 != (job->raw_form & IBSHIFT_RAW_VECTOR),
         .commutes = NULL != job->op && ompi_op_is_commute(job->op),
         .is_blocking = IBSHIFT_BLOCKING == form,
         .is_again = IBSHIFT_PERSISTENT == form,
@@ -368,9 +371,7 @@ uint64_t ibshift_job_elements(const struct ibshift_job *job, uint32_t ranks)
     case IBSHIFT_ALLREDUCE:
         return elements;
     case IBSHIFT_REDUCE_SCATTER: /* with counts, a rank that gets nothing may end first */
-        return IBSHIFT_NO_ARRAY == job->recv.counts && IBSHIFT_NO_ARRAY == job->send.counts
-                   ? elements * ranks
-                   : 0;
+        return 0 == (job->raw_form & IBSHIFT_RAW_VECTOR) ? elements * ranks : 0;
     default:
         return 0;
     }
@@ -390,12 +391,11 @@ static uint64_t number_of_operator(const struct ibshift_job *job)
 uint32_t ibshift_job_badge(const struct ibshift_job *job, const struct ibshift_alg *alg,
                            const struct ibshift_plan *plan)
 {
-    bool is_even = ibshift_collective_is_of_neighbors(job->collective)
-                       ? IBSHIFT_NO_ARRAY == job->recv.counts
-                       : 0 == job->needs && !job->is_padded;
-    enum ibshift_badge_variant variant = is_even                   ? IBSHIFT_BADGE_EVEN
-                                         : NULL == job->recv.types ? IBSHIFT_BADGE_COUNTED
-                                                                   : IBSHIFT_BADGE_TYPED;
+    bool is_even = 0 == (job->raw_form & (IBSHIFT_RAW_VECTOR | IBSHIFT_RAW_PADDED));
+    bool is_typed = 0 != (job->raw_form & IBSHIFT_RAW_TYPES);
+    enum ibshift_badge_variant variant = is_even    ? IBSHIFT_BADGE_EVEN
+                                         : is_typed ? IBSHIFT_BADGE_TYPED
+                                                    : IBSHIFT_BADGE_COUNTED;
 
     return ibshift_badge(variant, number_of_operator(job), alg, plan, job->root);
 }

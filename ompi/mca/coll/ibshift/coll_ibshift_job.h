@@ -54,7 +54,7 @@ struct ibshift_job {
     uint32_t root;
     uint32_t needs; /* the row must have one of these flags; 0: any row */
     uint64_t bytes; /* what the choice looks at: a block, or the vector; the same on all ranks */
-    bool is_padded; /* of one with counts */
+    int raw_form;   /* as called: alike on all ranks, whatever a rank's arrays are */
     bool in_place;  /* send and recv overlap in the way that alg.h says */
     struct ompi_op_t *op; /* of a reduction */
     struct ibshift_side send, recv;

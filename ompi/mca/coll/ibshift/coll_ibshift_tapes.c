@@ -132,13 +132,15 @@ static bool copy_types(struct ibshift_kept_tape *kept, const struct ibshift_raw 
 {
     struct ompi_datatype_t *const *stypes = NULL == raw->stypes ? raw->rtypes : raw->stypes;
 
-    if (NULL == raw->rtypes) {
+    if (0 == (raw->form & IBSHIFT_RAW_TYPES)) {
         return true;
     }
     kept->types = calloc(2 * kept->counts + 1, sizeof(*kept->types));
-    if (NULL != kept->types) {
-        memcpy(kept->types, stypes, kept->length[0] * sizeof(*stypes));
-        memcpy(kept->types + kept->counts, raw->rtypes, kept->length[2] * sizeof(*stypes));
+    for (size_t i = 0; NULL != kept->types && i < kept->length[0]; i++) {
+        kept->types[i] = stypes[i];
+    }
+    for (size_t i = 0; NULL != kept->types && i < kept->length[2]; i++) {
+        kept->types[kept->counts + i] = raw->rtypes[i];
     }
     return NULL != kept->types;
 }
