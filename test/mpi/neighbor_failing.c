@@ -3,6 +3,7 @@
  *     neighbor_failing unlike BYTES   on a ring, rank 1 awaits one byte more from rank 0 than the BYTES that that sends
  *     neighbor_failing killed FORM    the last rank of a ring kills itself in the middle of many calls
  *     neighbor_failing graph -        in a graph, rank 0 has a neighbour that knows nothing of it
+ *     neighbor_failing distributed -  each rank awaits the next one, which sends to the one behind it
  *     neighbor_failing in_place -     MPI_IN_PLACE, which these collectives do not take, on one rank
  * FORM: blocking, nonblocking, persistent.
  */
@@ -110,6 +111,17 @@ static int graph(void)
     return rank == 0 ? rc : MPI_ERR_TOPOLOGY;
 }
 
+static int distributed(void)
+{
+    int next = (rank + 1) % size;
+    MPI_Comm comm;
+
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &next, MPI_UNWEIGHTED, 1, &next,
+                                   MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    return MPI_Neighbor_allgather(send, 1, MPI_BYTE, recv, 1, MPI_BYTE, comm);
+}
+
 static int in_place(void)
 {
     MPI_Comm comm = make_ring();
@@ -134,10 +146,11 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* of requests, too */
     signal(SIGALRM, hangs);
     alarm(PATIENCE);
-    rc = strcmp(what, "unlike") == 0   ? unlike(atoi(argv[2]))
-         : strcmp(what, "killed") == 0 ? killed(argv[2])
-         : strcmp(what, "graph") == 0  ? graph()
-                                       : in_place();
+    rc = strcmp(what, "unlike") == 0        ? unlike(atoi(argv[2]))
+         : strcmp(what, "killed") == 0      ? killed(argv[2])
+         : strcmp(what, "graph") == 0       ? graph()
+         : strcmp(what, "distributed") == 0 ? distributed()
+                                            : in_place();
     CHECK(rc != MPI_SUCCESS, "%s: no error", what);
     fprintf(stderr, "rank %d has an error\n", rank);
     fflush(NULL);
