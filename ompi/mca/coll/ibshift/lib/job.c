@@ -33,9 +33,13 @@ const char *ibs_version(void)
 static void put(void *context, const char *text)
 {
     const struct ibs_job *job = context;
-    char *why = ibshift_lib_why;
+    char *why = ibshift_lib_why, *own = strdup(text);
     size_t length = why != NULL ? strlen(why) : 0;
 
+    if (own != NULL) {
+        ibshift_lib_words(own);
+        text = own;
+    }
     if (why != NULL) {
         snprintf(why + length, IBSHIFT_WHY - length, "%s", text);
     } else if (job->setup.say != NULL) {
@@ -43,6 +47,7 @@ static void put(void *context, const char *text)
     } else {
         fputs(text, stderr);
     }
+    free(own);
 }
 
 static void set_teller(struct ibs_job *job, const char *host)
@@ -349,6 +354,9 @@ int ibs_open(const struct ibs_setup *setup, struct ibs_job **out, char *error, s
     }
     rc = open_together(job, error, size);
     if (rc != 0) {
+        if (size > 0) {
+            ibshift_lib_words(error);
+        }
         end(job);
         return rc;
     }

@@ -54,6 +54,9 @@ extern _Thread_local char *ibshift_lib_why;
 /* Of this id, under the job's lock; NULL: there is none. */
 struct ibs_group *ibshift_lib_group(struct ibs_job *job, uint32_t id);
 
+/* What was written for users of Open MPI, in the words of this library's: in place. */
+void ibshift_lib_words(char *text);
+
 /* Frees the idle ones. */
 void ibshift_lib_requests_free(struct ibs_job *job);
 
