@@ -4,10 +4,15 @@
  *                                       others of one rank, or all anew; some blocks are long
  *     counts recur SEED                 blocking alltoallv, alltoallw on types with gaps, and in place, with equal counts that come
  *                                       again; now and then those of a pair of ranks change alone, or all
+ *     counts long TIMES [stopped]       blocking alltoallv with equal counts, then so often with one block that is long, from rank 0 to
+ *                                       rank 1; stopped: until rank 0 has been in the middle of it for more than 2 seconds, stopped by
+ *                                       the last rank, which has no long block and so has ended the call
  *     counts unlike FORM NAME FROM TO   rank TO awaits one int more from rank FROM than that sends: an MPI error, and nobody hangs
  * FORM: blocking, nonblocking, recurring (blocking, after calls with equal counts). NAME: alltoallv, gatherv (TO is the root), scatterv (FROM is).
  */
 #include <mpi.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +20,7 @@
 #include <unistd.h>
 
 enum { CALLS = 60, RANKS_MOST = 64, SHORT = 20, LONG = 40000, PATIENCE = 60 };
+enum { EQUAL_CALLS = 3, STOPPED = 3 /* seconds */, LONG_TO_STOP = 20 * 1000 * 1000 };
 
 static int rank, size;
 
@@ -193,6 +199,63 @@ static int recurs(uint64_t random)
     return 0;
 }
 
+/* The last rank's part once it is back; true on all ranks: rank 1 has waited for the stopped one. */
+static bool stop_the_sender(int sender, double began)
+{
+    int has_waited;
+
+    if (rank == size - 1) {
+        kill((pid_t)sender, SIGSTOP);
+        sleep(STOPPED);
+        kill((pid_t)sender, SIGCONT);
+    }
+    has_waited = MPI_Wtime() - began > 0.7 * STOPPED;
+    MPI_Bcast(&has_waited, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    return has_waited != 0;
+}
+
+static int has_long(int times, bool stopped)
+{
+    static int scounts[RANKS_MOST], rcounts[RANKS_MOST], displs[RANKS_MOST];
+    const int length = stopped ? LONG_TO_STOP : LONG, other = rank == 0 ? 1 : 0;
+    int *out = calloc((size_t)(size + length), sizeof(int));
+    int *in = calloc((size_t)(size + length), sizeof(int));
+    int sender = (int)getpid(), wrong = 0;
+    bool is_hit = false;
+
+    MPI_Bcast(&sender, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    for (int call = 0; call < EQUAL_CALLS + times && !is_hit; call++) {
+        double began = MPI_Wtime();
+
+        for (int i = 0; i < size; i++) {
+            bool is_long = call >= EQUAL_CALLS;
+
+            scounts[i] = is_long && rank == 0 && i == 1 ? length : 1;
+            rcounts[i] = is_long && rank == 1 && i == 0 ? length : 1;
+            displs[i] = i == other ? size : i; /* behind the short ones */
+            for (int k = 0; k < scounts[i]; k++) {
+                out[displs[i] + k] = value_of(rank, i, k, call);
+            }
+        }
+        MPI_Alltoallv(out, scounts, displs, MPI_INT, in, rcounts, displs, MPI_INT, MPI_COMM_WORLD);
+        if (stopped && call >= EQUAL_CALLS) {
+            is_hit = stop_the_sender(sender, began);
+        }
+        for (int i = 0; i < size; i++) {
+            for (int k = 0; k < rcounts[i]; k++) {
+                wrong += in[displs[i] + k] != value_of(i, rank, k, call);
+            }
+        }
+    }
+    free(out);
+    free(in);
+    if (wrong > 0 || is_hit != stopped) {
+        printf("counts: rank %d: %d ints are wrong%s\n", rank, wrong,
+               is_hit == stopped ? "" : "; rank 0 was never in the middle of its long block");
+    }
+    return wrong > 0 || is_hit != stopped;
+}
+
 struct unlike {
     const char *form, *name;
     int from, to;
@@ -223,7 +286,6 @@ static int start(struct unlike *u, int *out, int *in, MPI_Comm comm, MPI_Request
 
 static int unlike(struct unlike *u)
 {
-    enum { EQUAL_CALLS = 3 };
     static int out[RANKS_MOST * SHORT], in[RANKS_MOST * SHORT];
     MPI_Request request;
     MPI_Comm comm;
@@ -273,6 +335,8 @@ int main(int argc, char **argv)
         rc = changes(strtoull(argv[2], NULL, 0));
     } else if (size <= RANKS_MOST && argc == 3 && strcmp(argv[1], "recur") == 0) {
         rc = recurs(strtoull(argv[2], NULL, 0));
+    } else if (size <= RANKS_MOST && argc >= 3 && strcmp(argv[1], "long") == 0) {
+        rc = has_long(atoi(argv[2]), argc == 4 && strcmp(argv[3], "stopped") == 0);
     } else if (size <= RANKS_MOST && argc == 6 && strcmp(argv[1], "unlike") == 0) {
         struct unlike u = {
             .form = argv[2], .name = argv[3], .from = atoi(argv[4]), .to = atoi(argv[5])};

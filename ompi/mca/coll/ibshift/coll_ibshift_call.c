@@ -426,12 +426,23 @@ static int choose_mixed(ibshift_call_t *call, const struct ibshift_job *job, enu
     return rc;
 }
 
+/* Long blocks beside others that go padded are a call of those ranks alone that have some: it is not counted, nor is it where all
+ * search together. What went padded, on all ranks, has found the order. */
+static int find_order(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                      const struct ibshift_wanted *wanted)
+{
+    const struct ibshift_together together = ibshift_job_together(comm);
+
+    return ibshift_needs_long_part(wanted->needs)
+               ? OMPI_SUCCESS
+               : ibshift_code(ibshift_group_order_find(&module->group, wanted, &together));
+}
+
 int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                       const struct ibshift_job *job, enum ibshift_form form, ibshift_call_t **out)
 {
     const struct ibshift_wanted wanted = ibshift_job_wanted(job, form);
-    const struct ibshift_together together = ibshift_job_together(comm);
-    int rc = ibshift_code(ibshift_group_order_find(&module->group, &wanted, &together));
+    int rc = find_order(module, comm, &wanted);
     ibshift_call_t *call = OMPI_SUCCESS == rc ? take_idle() : NULL;
 
     if (NULL == call) {

@@ -118,7 +118,8 @@ int ibshift_call(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *
  * OMPI_ERR_NOT_SUPPORTED come back as they are. */
 int ibshift_call_fail(mca_coll_ibshift_module_t *module, int rc);
 
-/* A call in which this rank has no part: it has its number. */
+/* A call in which this rank has no part: it has its number. The ledger names no call, for this rank does not know its badge: who
+ * asks for it is to hear that it has not begun here, not that another collective has. */
 void ibshift_call_skip(mca_coll_ibshift_module_t *module);
 
 /* coll_ibshift_padded.c: as ibshift_call() of a blocking all-to-all with counts. */

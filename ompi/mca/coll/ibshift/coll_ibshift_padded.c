@@ -33,7 +33,11 @@ static int make_slots(struct ibshift_padded *padded, uint32_t ranks)
 
     free(padded->slots);
     padded->slots = aligned_alloc(line, (bytes + line - 1) / line * line);
-    return NULL == padded->slots ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+    if (NULL == padded->slots) {
+        padded->most = 0; /* no later call looks for them */
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    return OMPI_SUCCESS;
 }
 
 /* Of a size that is too long to be told. */
@@ -191,7 +195,7 @@ static int run_padded(mca_coll_ibshift_module_t *module, struct ompi_communicato
     int rc = ibshift_job_describe(module, called, &job);
 
     if (OMPI_SUCCESS != rc) {
-        return rc;
+        return ibshift_call_fail(module, rc);
     }
     if (NULL != ibshift_device) { /* else they are ready */
         job.send.is_host = job.recv.is_host = ibshift_comm_is_host_only(comm);
@@ -269,9 +273,12 @@ static int compare_counts(mca_coll_ibshift_module_t *module, struct ompi_communi
     bool lacks_memory = false;
     int rc = ask(module, &plan, &lacks_memory, &question);
 
-    if (OMPI_SUCCESS != rc || !ibshift_padded_may_pay(&question) ||
-        OMPI_SUCCESS != ibshift_job_describe(module, called, &job)) {
+    if (OMPI_SUCCESS != rc || !ibshift_padded_may_pay(&question)) {
         return lacks_memory ? OMPI_ERR_OUT_OF_RESOURCE : rc;
+    }
+    rc = ibshift_job_describe(module, called, &job);
+    if (OMPI_SUCCESS != rc) { /* here alone: the others wait for this rank's counts */
+        return rc;
     }
     for (uint32_t i = 0; i < module->group.size; i++) {
         ibshift_padded_add(&counts, ibshift_side_block_bytes(&job.send, i));

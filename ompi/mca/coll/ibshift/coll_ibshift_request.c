@@ -144,11 +144,17 @@ static void init_request(ibshift_call_t *call, struct ompi_communicator_t *comm,
     memset(&call->request.data, 0, sizeof(call->request.data)); /* hooks of the last use */
 }
 
-/* The next call's first two words of keys; word: the first. */
-static uint64_t next_comm_seq(mca_coll_ibshift_module_t *module, uint32_t word)
+static inline uint64_t next_number(mca_coll_ibshift_module_t *module)
 {
     const uint64_t one = ibshift_net_comm_seq(0, 2); /* wraps as the number's 31 bits do */
-    uint64_t number = atomic_fetch_add_explicit(&module->seq, one, memory_order_relaxed) / 2;
+
+    return atomic_fetch_add_explicit(&module->seq, one, memory_order_relaxed) / 2;
+}
+
+/* The next call's first two words of keys; word: the first. */
+static inline uint64_t next_comm_seq(mca_coll_ibshift_module_t *module, uint32_t word)
+{
+    uint64_t number = next_number(module);
 
     ibshift_ledger_write(&module->group.ledger, number | word);
     return number | word;
@@ -199,7 +205,7 @@ static void wait_for(ibshift_call_t *call)
 
 void ibshift_call_skip(mca_coll_ibshift_module_t *module)
 {
-    (void)next_comm_seq(module, module->group.id);
+    (void)next_number(module);
 }
 
 int ibshift_call_fail(mca_coll_ibshift_module_t *module, int rc)
