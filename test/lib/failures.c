@@ -33,7 +33,8 @@ static int expect(const struct process *process, const char *what, int rc, int w
 /* The words are in the text, and none of Open MPI's. */
 static int says(const struct process *process, const char *text, const char *words)
 {
-    static const char *const mpi[] = {"MCA", "coll_ibshift_", "ommunicator", "ompi_info", "----"};
+    static const char *const mpi[] = {"MCA",       "coll_ibshift_", "ommunicator",
+                                      "ompi_info", "----",          "each step"};
 
     for (size_t i = 0; i < sizeof(mpi) / sizeof(mpi[0]); i++) {
         if (strstr(text, mpi[i]) != NULL) {

@@ -2,11 +2,14 @@
 
 #include "lib/private.h"
 
-/* Nothing grows. The first that fits is taken. */
+/* Nothing grows. The first that fits is taken. The library writes no trace. */
 static const struct {
     const char *mpi, *own;
 } words[] = {
     {"--------------------------------------------------------------------------\n", ""},
+    {"The MCA parameter coll_ibshift_trace records each step with its\n"
+     "collective and the number above.\n",
+     ""},
     {"Collectives of communicators with this process run in the other components.",
      "Without it only processes of one host reach each other."},
     {"run in other components", "return ENOTSUP"},
