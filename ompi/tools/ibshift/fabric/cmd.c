@@ -464,7 +464,7 @@ static const struct cli_command rows[] = {
     {"place", cmd_fabric_place, "which free hosts a job should get"},
     {"publish", cmd_fabric_publish,
      "the file that jobs read, from the fabric or other tools' files; or its check"},
-    {"export", cmd_fabric_export, "netlist, tables or topology, for ibsim, OpenSM and Slurm"},
+    {"export", cmd_fabric_export, "netlist or tables, for ibsim and OpenSM"},
 };
 
 static void print_rest(FILE *out)

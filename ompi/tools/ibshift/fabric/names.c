@@ -119,11 +119,7 @@ static void sort_named(const struct ibshift_fabric *f, struct pool *pool,
         struct fabric_node *node = &nodes->at[nodes->count];
 
         node->host = h;
-        if (name_of(ibshift_host_name(f, h), node->name)) {
-            nodes->count++;
-        } else {
-            nodes->unnamed++;
-        }
+        nodes->count += name_of(ibshift_host_name(f, h), node->name);
     }
     qsort(nodes->at, nodes->count, sizeof(*nodes->at), by_name);
 }

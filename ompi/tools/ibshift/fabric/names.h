@@ -38,7 +38,6 @@ struct fabric_node {
 struct fabric_nodes {
     struct fabric_node *at; /* by name, from the pool */
     uint32_t count;
-    uint32_t unnamed; /* hosts whose adapter has no name of a node */
 };
 
 /* 0; -ENOENT: no host has a name. */
