@@ -153,14 +153,14 @@ static int load_files(struct publish *p, struct ibshift_error *err)
     if (s->graph == NULL) {
         return ibshift_fail(err, -ENOENT,
                             "nothing says what the cables are: wants ibnetdiscover's output, "
-                            "opensm-subnet.lst, ibdiagnet's .lst or .net_dump");
+                            "opensm-subnet.lst, ibdiagnet's .lst");
     }
     rc = ibshift_fabric_load(s->graph, s->tables, &p->fabric, &warnings, err);
     fabric_args_warn(p->args, &warnings);
     if (rc == 0 && p->fabric->lft == NULL) {
         return ibshift_fail(err, -ENODATA,
                             "%s has no forwarding tables, and no other file has: wants dump_fts' "
-                            "output, opensm-lfts.dump, a .far or an .fdbs file",
+                            "output, opensm-lfts.dump or an .fdbs file",
                             s->graph);
     }
     if (rc == 0 && s->sl != NULL && p->fabric->image != NULL) {

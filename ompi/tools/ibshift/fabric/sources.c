@@ -10,10 +10,9 @@
 #include "fabric/read/synth.h"
 
 /* In a folder only these are looked at: a log may begin like a dump. */
-static const char *const names[] = {"opensm-subnet.lst", "opensm-lfts.dump",   "opensm.fdbs",
-                                    "*ibnetdiscover*",   "ibdiagnet*.lst",     "ibdiagnet*.fdbs",
-                                    "ibdiagnet*.db_csv", "*sminfo*",           "*path-records*",
-                                    "ibdiagnet*.far",    "ibdiagnet*.net_dump"};
+static const char *const names[] = {"opensm-subnet.lst", "opensm-lfts.dump", "opensm.fdbs",
+                                    "*ibnetdiscover*",   "ibdiagnet*.lst",   "ibdiagnet*.fdbs",
+                                    "ibdiagnet*.db_csv", "*sminfo*",         "*path-records*"};
 
 static bool is_looked_at(const char *name)
 {
@@ -25,8 +24,7 @@ static bool is_looked_at(const char *name)
     return false;
 }
 
-/* ibnetdiscover says more than a subnet list, a .far file more than dump_fts, that more than an fdbs
- * file; in the order of enum ibshift_format. */
+/* ibnetdiscover says more than a subnet list, dump_fts more than an fdbs file; in the order of enum ibshift_format. */
 static int keep(char **slot, enum ibshift_format *slot_format, const char *path,
                 enum ibshift_format format, bool is_named, struct ibshift_error *err)
 {

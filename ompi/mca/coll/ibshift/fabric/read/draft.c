@@ -88,16 +88,12 @@ static int add_node(struct ibshift_draft *d, uint32_t i)
     return ibshift_lines_where(d->lines, (int)(rc < 0 ? rc : 0));
 }
 
-/* The end's port in the fabric, which learns its GUID and LID; negative: err, which says no line. A
- * report of ports names the port's GUID, ibdiagnet the node's. That of its first port is the same in
- * adapters since ConnectX-4; further ports of one adapter are those of older ones, where it is one more
- * per port. */
+/* The end's port in the fabric, which learns its GUID and LID; negative: err, which says no line. */
 static int64_t add_end(const struct ibshift_draft *d, const struct ibshift_draft_end *end)
 {
     uint32_t node = ibshift_map64_get(&d->by_key, end->key), port;
     struct ibshift_error *err = d->lines->err;
     const struct ibshift_draft_node *n;
-    uint64_t guid = end->guid;
     int rc = 0;
 
     if (node == IBSHIFT_MAP_MISS) {
@@ -110,10 +106,9 @@ static int64_t add_end(const struct ibshift_draft *d, const struct ibshift_draft
     }
     port = ibshift_node_port(d->fabric, node, (unsigned)end->port);
     if (n->kind != IBSHIFT_NODE_SWITCH) {
-        guid = d->counts_guids ? n->guid + (n->ports == 1 ? 0 : end->port) : guid;
-        rc = guid == 0 ? 0 : ibshift_fabric_set_port_guid(d->fabric, port, guid);
+        rc = end->guid == 0 ? 0 : ibshift_fabric_set_port_guid(d->fabric, port, end->guid);
         if (rc != 0) {
-            return ibshift_fail(err, rc, "port GUID 0x%" PRIx64 " appears twice", guid);
+            return ibshift_fail(err, rc, "port GUID 0x%" PRIx64 " appears twice", end->guid);
         }
         rc = end->lid == 0 ? 0
                            : ibshift_fabric_set_lid(d->fabric, node, (unsigned)end->port,

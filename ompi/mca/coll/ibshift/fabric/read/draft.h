@@ -37,7 +37,6 @@ struct ibshift_draft {
     struct ibshift_draft_cable *cables;
     uint32_t node_count, cable_count;
     struct ibshift_map64 by_key;
-    bool counts_guids; /* a port's GUID follows from its adapter's */
 };
 
 /* The node with this key, added when new, with ports up to this one at the least; the name need not end. Good until the next

@@ -11,12 +11,12 @@ static const char *const format_names[] = {
     "netlist",
     "subnet list",
     "ports",
-    "tables (far)",
     "tables",
     "tables (fdbs)",
     "host order",
     "compiled",
     "path records",
+    "ibdiagnet's .far (name its .fdbs)",
     "Slurm's topology (as topograph's), without ports and routes"};
 
 static bool starts(const char *line, size_t size, const char *word)
@@ -58,7 +58,6 @@ static enum ibshift_format format_of_line(const char *line, size_t size)
         {"__osm_ucast_mgr_dump_ucast_routes:", "", IBSHIFT_FORMAT_FDBS},
         {"SW ", " 0x", IBSHIFT_FORMAT_ROWS},
         {"CA ", " 0x", IBSHIFT_FORMAT_ROWS},
-        {"\"", ", LID ", IBSHIFT_FORMAT_ROWS},
     };
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -100,7 +99,7 @@ bool ibshift_format_is_graph(enum ibshift_format format)
 
 bool ibshift_format_is_tables(enum ibshift_format format)
 {
-    return format >= IBSHIFT_FORMAT_FAR && format <= IBSHIFT_FORMAT_FDBS;
+    return format >= IBSHIFT_FORMAT_LFTS && format <= IBSHIFT_FORMAT_FDBS;
 }
 
 static enum ibshift_format format_of(struct ibshift_lines *lines, const char **name)
@@ -127,8 +126,7 @@ static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabri
     if (!ibshift_format_is_graph(format)) {
         return ibshift_fail(lines->err, -EINVAL,
                             "%s: %s, not a fabric: wants ibnetdiscover's output, an ibsim "
-                            "netlist, opensm-subnet.lst, ibdiagnet's .lst or .net_dump, or a "
-                            "compiled fabric",
+                            "netlist, opensm-subnet.lst, ibdiagnet's .lst, or a compiled fabric",
                             lines->name, name);
     }
     f = ibshift_fabric_new();
@@ -179,7 +177,7 @@ static int load_tables(const char *path, struct ibshift_fabric *f,
              ? ibshift_read_tables(lines, f, warnings)
              : ibshift_fail(err, -EINVAL,
                             "%s: %s, not forwarding tables: wants dump_fts' output, "
-                            "opensm-lfts.dump, opensm.fdbs or ibdiagnet's .far",
+                            "opensm-lfts.dump, opensm.fdbs or ibdiagnet's .fdbs",
                             path, name);
     ibshift_lines_close(lines);
     return rc;

@@ -2,8 +2,8 @@
  * Readers of what InfiniBand's own tools write; the format is found by looking at the content.
  *
  * Graphs:  ibnetdiscover's output (--ports too), ibsim's netlists, opensm-subnet.lst, ibdiagnet's
- * .lst and .net_dump, synthetic fabrics (synth.h), the compiled form (compiled.h), which also has
- * tables. Tables:  dump_fts and dump_lfts, opensm-lfts.dump, opensm.fdbs, ibdiagnet's .far. Orders:
+ * .lst, synthetic fabrics (synth.h), the compiled form (compiled.h), which also has
+ * tables. Tables:  dump_fts and dump_lfts, opensm-lfts.dump, opensm.fdbs. Orders:
  * opensm-ftree-ca-order.dump, or a list of host names. Service levels:  opensm-path-records.dump, or
  * what "saquery PathRecord" prints.
  */
@@ -18,14 +18,14 @@ enum ibshift_format {
     IBSHIFT_FORMAT_UNKNOWN,
     IBSHIFT_FORMAT_NETLIST,  /* ibnetdiscover, ibsim */
     IBSHIFT_FORMAT_SUBNET,   /* opensm-subnet.lst */
-    IBSHIFT_FORMAT_ROWS,     /* ibnetdiscover --ports, ibdiagnet2.net_dump */
-    IBSHIFT_FORMAT_FAR,      /* ibdiagnet2.far */
+    IBSHIFT_FORMAT_ROWS,     /* ibnetdiscover --ports */
     IBSHIFT_FORMAT_LFTS,     /* dump_fts, opensm-lfts.dump */
     IBSHIFT_FORMAT_FDBS,     /* opensm.fdbs */
     IBSHIFT_FORMAT_ORDER,    /* opensm-ftree-ca-order.dump */
     IBSHIFT_FORMAT_COMPILED, /* ibshift fabric publish */
     IBSHIFT_FORMAT_PATHS,    /* opensm-path-records.dump, saquery's path records */
-    IBSHIFT_FORMAT_TOPOLOGY, /* Slurm's topology.conf: known, and not read */
+    IBSHIFT_FORMAT_FAR,      /* ibdiagnet2.far: known, and not read, as the next one */
+    IBSHIFT_FORMAT_TOPOLOGY, /* Slurm's topology.conf */
 };
 
 /* By the first bytes of a file. */

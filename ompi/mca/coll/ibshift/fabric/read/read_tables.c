@@ -1,5 +1,4 @@
-/* Forwarding tables: dump_fts, opensm-lfts.dump and opensm.fdbs differ in headers and punctuation
- * only; ibdiagnet's .far says besides where a switch may choose. */
+/* Forwarding tables: dump_fts, opensm-lfts.dump and opensm.fdbs differ in headers and punctuation only. */
 #include "fabric/read/read.h"
 
 #include <errno.h>
@@ -26,13 +25,7 @@ struct tables {
     } gone, moved, argued; /* LIDs of ports that are not there, or have another LID; rows that
                               name another port than the tables before */
     bool has_ends;         /* tables end with a count: the last must, too */
-    /* A .far file: where in a switch's part we are, its groups of ports, rows that leave the choice. */
-    enum { FAR_NOT, FAR_SWITCH, FAR_GROUPS, FAR_ROWS, FAR_PRIVATE } far;
-    uint8_t *group_ports; /* [FAR_GROUPS_MOST]: ports of the group, 2 for more than one */
-    uint32_t free_rows, private_rows;
 };
-
-enum { FAR_GROUPS_MOST = 65536 };
 
 /* dump_fts of infiniband-diags to 44.0 leaves the last LID out where it is a multiple of 64. */
 static void end_table(struct tables *t)
@@ -76,7 +69,7 @@ static uint32_t switch_by_lid(const struct ibshift_fabric *f, uint64_t lid)
 }
 
 /* "Unicast lids [0x0-0x70] of switch DR path ... guid 0x.. (name):", "... [0-112] of switch Lid 2 guid
- * 0x..", "dump_ucast_routes: Switch 0x..", "Switch 0x..". */
+ * 0x..", "dump_ucast_routes: Switch 0x..". */
 static int read_header(struct tables *t, const char *line)
 {
     uint64_t guid = 0, lid = 0, first, top = 0;
@@ -193,97 +186,6 @@ static int read_count(struct tables *t, const char *line)
     return 0;
 }
 
-/* Of "GROUP SUBGROUP [WHBF] 1,2,3,": releases differ in whether a comma follows the last. */
-static unsigned group_ports_of(const char *line)
-{
-    const char *comma = strrchr(line, ','), *last = line;
-    unsigned ports = 0, words = 0;
-
-    for (const char *at = strchr(line, ','); at != NULL; at = strchr(at + 1, ',')) {
-        ports++;
-    }
-    if (comma != NULL) {
-        return ports + (strpbrk(comma, "0123456789") != NULL);
-    }
-    for (const char *at = ibshift_scan_blanks(line); *at != '\0'; at = ibshift_scan_blanks(at)) {
-        last = at;
-        words++;
-        at += strcspn(at, " \t");
-    }
-    return words >= 3 && strspn(last, "0123456789") == strcspn(last, " \t");
-}
-
-/* The ports of a group may be on several rows. */
-static int read_far_group(struct tables *t, const char *line)
-{
-    uint64_t group;
-    unsigned ports;
-
-    if (ibshift_scan_decimal(line, &group) == NULL || group >= FAR_GROUPS_MOST) {
-        return ibshift_lines_fail(t->lines, -EINVAL,
-                                  "wants a group: GROUP SUBGROUP [WHBF] PORT,..., groups to %d",
-                                  FAR_GROUPS_MOST - 1);
-    }
-    ports = group_ports_of(line) + t->group_ports[group];
-    t->group_ports[group] = (uint8_t)(ports < 2 ? ports : 2);
-    return 0;
-}
-
-/* "0xLID PORT STATE GROUP": of a row that is not static the port is what the switch takes where it
- * does not choose, and all that it has where the group is of one port. */
-static int read_far_row(struct tables *t, const char *line)
-{
-    const char *state = ibshift_scan_blanks(line + strcspn(line, " \t"));
-    uint64_t group = 0;
-
-    state = ibshift_scan_blanks(state + strcspn(state, " \t"));
-    if (*state == '\0') {
-        return ibshift_lines_fail(t->lines, -EINVAL,
-                                  "wants a row: 0xLID PORT Static|HBF|Free GROUP");
-    }
-    if (strncmp(state, "Static", 6) != 0 &&
-        (ibshift_scan_decimal(state + strcspn(state, " \t"), &group) == NULL ||
-         group >= FAR_GROUPS_MOST || t->group_ports[group] != 1)) {
-        t->free_rows++;
-    }
-    return read_row(t, line);
-}
-
-/* Each switch has its groups of ports, then tables; those but number 0 are of other service levels.
- */
-static int read_far_line(struct tables *t, const char *line)
-{
-    bool is_row = ibshift_scan_word(line, "0x") != NULL;
-    const char *table = strstr(line, "PLFT_NUM:");
-    uint64_t number, top;
-
-    if (ibshift_scan_word(line, "Switch ")) {
-        t->far = FAR_SWITCH;
-        memset(t->group_ports, 0, FAR_GROUPS_MOST);
-        return read_header(t, line);
-    }
-    if (table != NULL) {
-        if (ibshift_scan(table, "PLFT_NUM:%u", &number) == NULL) {
-            return ibshift_lines_fail(t->lines, -EINVAL, "wants PLFT_NUM: NUMBER");
-        }
-        if (ibshift_scan(table, "%*top:%x", &top) != NULL && top <= IBSHIFT_LID_MAX) {
-            t->top = (unsigned)top;
-        }
-        t->far = number == 0 ? FAR_ROWS : FAR_PRIVATE;
-    } else if (ibshift_scan_word(line, "Groups Definition:")) {
-        t->far = FAR_GROUPS;
-    } else if (ibshift_scan_word(line, "LFT Definition:")) {
-        t->far = FAR_ROWS;
-    } else if (is_row && t->far == FAR_ROWS && t->sw != IBSHIFT_NO_SWITCH) {
-        return read_far_row(t, line);
-    } else if (line[0] >= '0' && line[0] <= '9' && t->far == FAR_GROUPS) {
-        return read_far_group(t, line);
-    } else {
-        t->private_rows += is_row && t->far == FAR_PRIVATE;
-    }
-    return 0; /* headings, and what else it says of a switch */
-}
-
 static bool is_heading(const char *line)
 {
     static const char *const words[] = {
@@ -303,9 +205,6 @@ static int read_line(void *context)
     struct tables *t = context;
     const char *line = t->lines->text;
 
-    if (t->far != FAR_NOT || ibshift_scan_word(line, "Switch 0x")) {
-        return read_far_line(t, line);
-    }
     if (ibshift_scan_word(line, "0x") && t->sw != IBSHIFT_NO_SWITCH) {
         return read_row(t, line);
     }
@@ -455,10 +354,6 @@ static void tell_rest(const struct tables *t)
                      "opensm-lfts.dump or ibshift fabric publish instead",
                      t->lines->name, t->cut_lid, t->cut_off);
     }
-    if (t->private_rows != 0) {
-        ibshift_warn(t->warnings, "%s: %u rows of tables of other service levels, ignored",
-                     t->lines->name, t->private_rows);
-    }
 }
 
 static int read_all(struct tables *t)
@@ -476,7 +371,6 @@ static int read_all(struct tables *t)
     }
     if (rc == 0) {
         tell_rest(t);
-        t->fabric->is_adaptive |= t->free_rows != 0;
         rc = assign_owners(t);
     }
     rc = rc == 0 ? tell_ages(t) : rc;
@@ -491,15 +385,12 @@ int ibshift_read_tables(struct ibshift_lines *lines, struct ibshift_fabric *f,
                        .warnings = warnings,
                        .sw = IBSHIFT_NO_SWITCH,
                        .owner = calloc(IBSHIFT_LID_MAX + 1, sizeof(*t.owner)),
-                       .seen = calloc((size_t)f->switch_count + 1, sizeof(*t.seen)),
-                       .group_ports = calloc(FAR_GROUPS_MOST, sizeof(*t.group_ports))};
-    int rc = t.owner == NULL || t.seen == NULL || t.group_ports == NULL
-                 ? ibshift_fail(lines->err, -ENOMEM, "no memory")
-                 : ibshift_fabric_tables_new(f, lines->err);
+                       .seen = calloc((size_t)f->switch_count + 1, sizeof(*t.seen))};
+    int rc = t.owner == NULL || t.seen == NULL ? ibshift_fail(lines->err, -ENOMEM, "no memory")
+                                               : ibshift_fabric_tables_new(f, lines->err);
 
     rc = rc == 0 ? read_all(&t) : rc;
     free(t.owner);
     free(t.seen);
-    free(t.group_ports);
     return rc;
 }
