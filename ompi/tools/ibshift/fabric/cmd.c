@@ -17,6 +17,7 @@ struct show {
     uint32_t cables, slow_cables, fast_cables;
     struct ibshift_rate usual_rate;
     unsigned lmc;
+    uint32_t near_least, near_most;
     char name[128];
 };
 
@@ -99,6 +100,11 @@ static void show_head(const struct show *s)
         printf(", %u LIDs per host (LMC %u)", 1u << s->lmc, s->lmc);
     }
     printf("\nShape:  %s\n", s->name);
+    if (s->near_least < s->near_most) {
+        printf("Near:   %u to %u hosts within three switches\n", s->near_least, s->near_most);
+    } else {
+        printf("Near:   %u host%s within three switches\n", s->near_most, cli_plural(s->near_most));
+    }
     if (f->imprint.time != 0) {
         fputs("Published: ", stdout);
         fabric_imprint_print(&f->imprint, stdout);
@@ -263,6 +269,8 @@ static void show_json(const struct show *s)
     json_value(&j, "cables", "%u", s->cables);
     json_value(&j, "rate_mbps", "%u", s->usual_rate.mbps);
     json_value(&j, "lmc", "%u", s->lmc);
+    json_value(&j, "near_least", "%u", s->near_least);
+    json_value(&j, "near_most", "%u", s->near_most);
     json_bool(&j, "tables", s->f->lft != NULL);
     show_levels_json(t, &j);
     json_value(&j, "parts", "%u", t->parts);
@@ -291,6 +299,7 @@ static int show(const struct cli_args *args, struct ibshift_fabric *f)
     fabric_must(args, ibshift_shape_find(f, &shape, &err), &err);
     ibshift_shape_name(&shape, s.name, sizeof(s.name));
     count_cables(&s);
+    fabric_hosts_near(f, &s.near_least, &s.near_most);
     if (o->json) {
         show_json(&s);
     } else {

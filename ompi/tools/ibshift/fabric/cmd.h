@@ -47,6 +47,9 @@ uint32_t *fabric_find_order(const struct cli_args *args, const struct ibshift_fa
 /* When a file was published, how long that holds, and who manages the subnet, in words. */
 void fabric_imprint_print(const struct ibshift_imprint *imprint, FILE *out);
 
+/* How many hosts are within three switches of a host, itself among them: 0 where no switch has hosts. */
+void fabric_hosts_near(const struct ibshift_fabric *f, uint32_t *least, uint32_t *most);
+
 int cmd_fabric(int argc, char **argv);
 int cmd_fabric_order(int argc, char **argv);
 int cmd_fabric_export(int argc, char **argv);

@@ -30,6 +30,51 @@ struct place {
     struct ibshift_error err;
 };
 
+/* Marks the switches at the other ends of a switch's cables, and adds the hosts of those not marked yet. */
+static uint32_t mark_around(const struct ibshift_fabric *f, uint32_t sw, uint32_t mark,
+                            uint32_t *marks)
+{
+    uint32_t hosts = 0;
+
+    for (unsigned p = 1; p <= f->nodes[sw].port_count; p++) {
+        uint32_t next = ibshift_port_neighbour(f, ibshift_node_port(f, sw, p));
+
+        if (next != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, next) && marks[next] != mark) {
+            marks[next] = mark;
+            hosts += ibshift_node_hosts(f, next);
+        }
+    }
+    return hosts;
+}
+
+void fabric_hosts_near(const struct ibshift_fabric *f, uint32_t *least, uint32_t *most)
+{
+    struct pool pool = {.last = NULL};
+    uint32_t *marks = pool_new(&pool, f->node_count, sizeof(*marks));
+
+    *least = UINT32_MAX, *most = 0;
+    for (uint32_t i = 0; i < f->switch_count; i++) {
+        uint32_t leaf = f->switches[i], near = ibshift_node_hosts(f, leaf);
+
+        if (near == 0) {
+            continue;
+        }
+        marks[leaf] = i + 1;
+        near += mark_around(f, leaf, i + 1, marks);
+        for (unsigned p = 1; p <= f->nodes[leaf].port_count; p++) {
+            uint32_t next = ibshift_port_neighbour(f, ibshift_node_port(f, leaf, p));
+
+            near += next != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, next)
+                        ? mark_around(f, next, i + 1, marks)
+                        : 0;
+        }
+        *least = near < *least ? near : *least;
+        *most = near > *most ? near : *most;
+    }
+    *least = *least < *most ? *least : *most;
+    pool_free(&pool);
+}
+
 static int job_begins(void *context, const char *name, double seconds)
 {
     struct place *p = context;
