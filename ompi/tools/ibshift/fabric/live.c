@@ -1,9 +1,5 @@
-/*
- * The fabric that this machine is on, read from its own switches: nodes and cables by libibnetdisc,
- * forwarding tables by management datagrams of our own. Many of these are under way at once, since
- * a large fabric has thousands of blocks of 64 LIDs; one that is lost is sent again, three times at
- * most.
- */
+/* The fabric that this machine is on, read from its own switches: nodes and cables by libibnetdisc, forwarding
+ * tables and what else is asked by management datagrams, one after the other. */
 #include "fabric/live.h"
 
 #include <endian.h>
@@ -19,46 +15,8 @@
 #include <unistd.h>
 
 #include "fabric/graph/rate.h"
-#include "pool.h"
 
-enum {
-    BLOCK = 64,
-    TIMEOUT_MS = 1000,
-    TRIES = 4,
-    IN_FLIGHT = 16, /* MADs sent and not yet answered, at most */
-};
-
-struct request {
-    uint32_t sw;
-    uint16_t block;
-    uint8_t tries;
-    bool is_done;
-};
-
-struct reader {
-    const struct fabric_live *live;
-    struct ibshift_fabric *f;
-    int port, agent;
-    struct request *requests;
-    uint32_t count, next, done, flying;
-    uint32_t *again; /* requests to repeat */
-    uint32_t again_count;
-    void *umad;
-};
-
-/* Redraws "what: 12 of 80" in place; the last call ends the line. */
-static void show_progress(const struct fabric_live *live, const char *what, uint64_t done,
-                          uint64_t all)
-{
-    const unsigned width = 40;
-    unsigned filled = all == 0 ? width : (unsigned)(done * width / all);
-
-    if (live->has_progress && (done == all || done % 64 == 0)) {
-        fprintf(stderr, "\r%-8s [%-*.*s] %" PRIu64 " of %" PRIu64 "%s", what, (int)width,
-                (int)filled, "########################################", done, all,
-                done == all ? "\n" : "");
-    }
-}
+enum { BLOCK = 64, TIMEOUT_MS = 1000, TRIES = 4, IN_FLIGHT = 16 /* of the discovery */ };
 
 /* In a field of libibumad's size; NULL lets the library take the first with an active port. */
 static char *device_name(const struct fabric_live *live, char name[UMAD_CA_NAME_LEN])
@@ -67,143 +25,64 @@ static char *device_name(const struct fabric_live *live, char name[UMAD_CA_NAME_
     return name[0] != '\0' ? name : NULL;
 }
 
-static void make_requests(struct reader *r, struct pool *pool, const unsigned *top)
+/* NULL: it does not open. */
+static struct ibmad_port *open_port(const struct fabric_live *live, int tries)
 {
-    uint64_t count = 0;
-
-    for (uint32_t s = 0; s < r->f->switch_count; s++) {
-        count += top[s] / BLOCK + 1;
-    }
-    r->requests = pool_new(pool, count, sizeof(*r->requests));
-    r->again = pool_new(pool, count, sizeof(*r->again));
-    r->umad = pool_new(pool, 1, umad_size() + IB_MAD_SIZE);
-    for (uint32_t s = 0; s < r->f->switch_count; s++) {
-        for (unsigned block = 0; block <= top[s] / BLOCK; block++) {
-            r->requests[r->count++] = (struct request){.sw = s, .block = (uint16_t)block};
-        }
-    }
-}
-
-static int send_request(struct reader *r, uint32_t index, struct ibshift_error *err)
-{
-    struct request *request = &r->requests[index];
-    const struct ibshift_node *node = &r->f->nodes[r->f->switches[request->sw]];
-    ib_portid_t to = {.lid = node->lid};
-    ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS,
-                    .method = IB_MAD_METHOD_GET,
-                    .attr = {.id = IB_ATTR_LINEARFORWTBL, .mod = request->block},
-                    .dataoffs = IB_SMP_DATA_OFFS,
-                    .datasz = IB_SMP_DATA_SIZE,
-                    .trid = (uint64_t)index + 1,
-                    .timeout = TIMEOUT_MS};
-
-    memset(r->umad, 0, umad_size() + IB_MAD_SIZE);
-    if (mad_build_pkt(r->umad, &rpc, &to, NULL, NULL) < 0 ||
-        umad_send(r->port, r->agent, r->umad, IB_MAD_SIZE, TIMEOUT_MS, 0) < 0) {
-        return ibshift_fail(err, -EIO, "cannot send to switch '%s': %s",
-                            ibshift_node_name(r->f, r->f->switches[request->sw]), strerror(errno));
-    }
-    request->tries++;
-    r->flying++;
-    return 0;
-}
-
-static void store(struct reader *r, const struct request *request, const uint8_t *ports)
-{
-    const struct ibshift_node *node = &r->f->nodes[r->f->switches[request->sw]];
-
-    for (unsigned i = 0; i < BLOCK; i++) {
-        unsigned lid = request->block * BLOCK + i;
-
-        if (lid > 0 && lid <= IBSHIFT_LID_MAX && ports[i] <= node->port_count) {
-            ibshift_lft_set(r->f, request->sw, lid, ports[i]);
-        }
-    }
-}
-
-static int give_up(const struct reader *r, const struct request *request, struct ibshift_error *err)
-{
-    const struct ibshift_node *node = &r->f->nodes[r->f->switches[request->sw]];
-
-    return ibshift_fail(err, -ETIMEDOUT, "switch '%s' (LID %u) does not give its table",
-                        ibshift_node_name(r->f, r->f->switches[request->sw]), node->lid);
-}
-
-/* One answer, or a MAD that came back as timed out. */
-static int take_answer(struct reader *r, struct ibshift_error *err)
-{
-    int length = IB_MAD_SIZE, agent = umad_recv(r->port, r->umad, &length, 2 * TIMEOUT_MS);
-    uint8_t *mad = umad_get_mad(r->umad);
-    struct request *request;
-    uint32_t index;
-
-    if (agent < 0) {
-        return ibshift_fail(err, -ETIMEDOUT, "the fabric stopped answering: %s", strerror(-agent));
-    }
-    index =
-        (uint32_t)mad_get_field64(mad, 0, IB_MAD_TRID_F) - 1; /* the kernel owns the upper half */
-    if (agent != r->agent || index >= r->count || r->requests[index].is_done) {
-        return 0;
-    }
-    request = &r->requests[index];
-    r->flying--;
-    if (umad_status(r->umad) != 0 || mad_get_field(mad, 0, IB_MAD_STATUS_F) != 0) {
-        if (request->tries == TRIES) {
-            return give_up(r, request, err);
-        }
-        r->again[r->again_count++] = index;
-        return 0;
-    }
-    request->is_done = true;
-    store(r, request, mad + IB_SMP_DATA_OFFS);
-    r->done++;
-    show_progress(r->live, "tables", r->done, r->count);
-    return 0;
-}
-
-static int read_all(struct reader *r, struct ibshift_error *err)
-{
-    int rc = 0;
-
-    while (rc == 0 && r->done < r->count) {
-        while (rc == 0 && r->flying < IN_FLIGHT && (r->again_count > 0 || r->next < r->count)) {
-            rc = send_request(r, r->again_count > 0 ? r->again[--r->again_count] : r->next++, err);
-        }
-        if (rc == 0) {
-            rc = take_answer(r, err);
-        }
-    }
-    return rc;
-}
-
-static int open_port(struct reader *r, struct ibshift_error *err)
-{
+    int classes[] = {IB_SMI_CLASS};
     char device[UMAD_CA_NAME_LEN];
+    struct ibmad_port *port =
+        mad_rpc_open_port(device_name(live, device), (int)live->port, classes, 1);
 
-    r->port = umad_open_port(device_name(r->live, device), (int)r->live->port);
-    r->agent = r->port < 0 ? -1 : umad_register(r->port, IB_SMI_CLASS, 1, 0, NULL);
-    return r->agent < 0 ? ibshift_fail(err, -EIO, "cannot open the port for management datagrams")
-                        : 0;
+    if (port != NULL) {
+        mad_rpc_set_retries(port, tries);
+    }
+    return port;
+}
+
+static void store(struct ibshift_fabric *f, uint32_t sw, unsigned block, const uint8_t *ports)
+{
+    for (unsigned i = 0; i < BLOCK; i++) {
+        unsigned lid = block * BLOCK + i;
+
+        if (lid > 0 && lid <= IBSHIFT_LID_MAX && ports[i] <= f->nodes[f->switches[sw]].port_count) {
+            ibshift_lft_set(f, sw, lid, ports[i]);
+        }
+    }
+}
+
+static int read_table(struct ibmad_port *port, struct ibshift_fabric *f, uint32_t sw, unsigned top,
+                      struct ibshift_error *err)
+{
+    ib_portid_t to = {.lid = f->nodes[f->switches[sw]].lid};
+    uint8_t ports[IB_SMP_DATA_SIZE];
+
+    for (unsigned block = 0; block <= top / BLOCK; block++) {
+        if (smp_query_via(ports, &to, IB_ATTR_LINEARFORWTBL, block, TIMEOUT_MS, port) == NULL) {
+            return ibshift_fail(err, -ETIMEDOUT, "switch '%s' (LID %u) does not give its table",
+                                ibshift_node_name(f, f->switches[sw]), (unsigned)to.lid);
+        }
+        store(f, sw, block, ports);
+    }
+    return 0;
 }
 
 static int fill_tables(const struct fabric_live *live, struct ibshift_fabric *f,
                        const unsigned *top, struct ibshift_error *err)
 {
-    struct reader r = {.live = live, .f = f, .port = -1, .agent = -1};
-    struct pool pool = {NULL};
-    int rc = open_port(&r, err);
+    struct ibmad_port *port = open_port(live, TRIES);
+    int rc =
+        port != NULL ? 0 : ibshift_fail(err, -EIO, "cannot open the port for management datagrams");
 
-    if (rc == 0) {
-        make_requests(&r, &pool, top);
-        rc = read_all(&r, err);
+    for (uint32_t s = 0; rc == 0 && s < f->switch_count; s++) {
+        rc = read_table(port, f, s, top[s], err);
+        if (live->has_progress && rc == 0) {
+            fprintf(stderr, "\rtables of %u of %u switches%s", s + 1, f->switch_count,
+                    s + 1 == f->switch_count ? "\n" : "");
+        }
     }
-    if (r.agent >= 0) {
-        umad_unregister(r.port, r.agent);
+    if (port != NULL) {
+        mad_rpc_close_port(port);
     }
-    if (r.port >= 0) {
-        umad_close_port(r.port);
-    }
-    pool_free(&pool);
     return rc;
 }
 
@@ -238,16 +117,12 @@ static int ask(struct ibmad_port *port, const ibnd_node_t *node)
 
 static uint32_t count_adaptive(const struct fabric_live *live, const ibnd_fabric_t *found)
 {
-    int classes[] = {IB_SMI_CLASS};
-    char device[UMAD_CA_NAME_LEN];
-    struct ibmad_port *port =
-        mad_rpc_open_port(device_name(live, device), (int)live->port, classes, 1);
+    struct ibmad_port *port = open_port(live, 1);
     uint32_t count = 0;
 
     if (port == NULL) {
         return 0;
     }
-    mad_rpc_set_retries(port, 1);
     for (const ibnd_node_t *node = found->nodes; node != NULL; node = node->next) {
         count += is_asked(node) ? (uint32_t)ask(port, node) : 0;
     }
@@ -446,12 +321,9 @@ int fabric_live_read(const struct fabric_live *live, struct ibshift_fabric **fab
 /* SMInfo has the manager's GUID, and the count of what it has done. */
 static void ask_manager(const struct fabric_live *live, struct fabric_facts *facts)
 {
-    int classes[] = {IB_SMI_CLASS};
     uint8_t data[IB_SMP_DATA_SIZE] = {0};
-    char device[UMAD_CA_NAME_LEN];
     ib_portid_t to = {.lid = facts->sm_lid};
-    struct ibmad_port *port =
-        mad_rpc_open_port(device_name(live, device), (int)live->port, classes, 1);
+    struct ibmad_port *port = open_port(live, TRIES);
 
     if (port == NULL) {
         return;
