@@ -1,7 +1,10 @@
 /* The closed formulas against the simulation, and the published ones against the exact ones. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "proof/formula.h"
+#include "unit/formula.h"
 #include "choose/price.h"
 #include "unit.h"
 
@@ -144,6 +147,95 @@ static void simulation_equals_the_exact_formulas(void **state)
     assert_true(compared > 1000);
 }
 
+static void text_of(double time, char text[16])
+{
+    snprintf(text, 16, time < 0 ? "-" : "%.3f", time);
+}
+
+static void write_row(FILE *out, const struct ibshift_formula *f, bool is_loggp,
+                      const struct ibshift_formula_case *c)
+{
+    const struct ibshift_model *model = is_loggp ? &loggp : &logfp;
+    double simulated = simulate(find(f), model, c);
+    char exact[16];
+
+    if (simulated < 0) { /* the algorithm has no plan for so many ranks */
+        return;
+    }
+    text_of(f->exact(model, c), exact);
+    fprintf(out, "| %s %s | %d | %d | %s | %.3f | %s | %.3f |\n", f->collective, f->algorithm,
+            c->ranks, c->radix, is_loggp ? "LogGP" : "LogfP",
+            (is_loggp ? f->loggp : f->logfp)(model, c), exact, simulated);
+}
+
+/* Published, exact and simulated, side by side. */
+static void the_table_is_as_kept(void **state)
+{
+    static const int ranks[] = {2, 3, 4, 6, 8, 9, 16, 25, 27, 64, 100, 125};
+    static const char path[] = TOP_SRCDIR "/test/golden/plan/formulas.txt";
+    const char *golden = getenv("IBSHIFT_GOLDEN");
+    bool is_writing = golden != NULL && strcmp(golden, "write") == 0;
+    FILE *out = is_writing ? fopen(path, "w") : tmpfile(), *kept = fopen(path, "r");
+
+    assert_non_null(out);
+    assert_non_null(kept);
+    fputs("| plan | P | k | model | published | exact | simulated |\n"
+          "|---|--:|--:|---|--:|--:|--:|\n",
+          out);
+    for (const struct ibshift_formula *f = ibshift_formulas; f->collective != NULL; f++) {
+        for (int radix = 1; radix <= (find(f)->radix_max > 0 ? 4 : 1); radix *= 2) {
+            for (size_t i = 0; i < 2 * sizeof(ranks) / sizeof(ranks[0]); i++) {
+                struct ibshift_formula_case c = {ranks[i / 2], radix, 64};
+
+                write_row(out, f, i % 2 == 0, &c);
+            }
+        }
+    }
+    rewind(out);
+    for (int line = 1, has_more = 1; has_more && !is_writing; line++) {
+        char now[128] = "", before[128] = "";
+
+        has_more = fgets(now, sizeof(now), out) != NULL;
+        if (has_more != (fgets(before, sizeof(before), kept) != NULL) || strcmp(now, before) != 0) {
+            fail_msg("formulas.txt:%d: %s, now: %s", line, before, now);
+        }
+    }
+    fclose(out);
+    fclose(kept);
+}
+
+/* The ranks, up to most, from which on the scatter is faster than the linear one by the published formulas. */
+static int crossing(const char *algorithm, const char *params, int radix, int most)
+{
+    const struct ibshift_formula *plain = ibshift_formula_find("scatter", "linear");
+    const struct ibshift_formula *other = ibshift_formula_find("scatter", algorithm);
+    char error[IBSHIFT_TEXT_ERROR];
+    struct ibshift_model model;
+    int from = 0;
+
+    assert_int_equal(0, ibshift_model_read(params, &model, error));
+    model = ibshift_model_logfp(&model);
+    for (int ranks = 2; ranks <= most; ranks++) {
+        struct ibshift_formula_case c = {ranks, radix, 1};
+        bool is_faster = other->logfp(&model, &c) < plain->logfp(&model, &c) - 1e-9;
+
+        from = !is_faster ? 0 : from == 0 ? ranks : from;
+    }
+    return from;
+}
+
+/* Figures 5.7 and 5.8. */
+static void published_curves_cross_where_they_did(void **state)
+{
+    static const char f2[] = TOP_SRCDIR "/docs/models/scatter-f2.txt";
+    static const char f4[] = TOP_SRCDIR "/docs/models/scatter-f4.txt";
+
+    assert_int_equal(7, crossing("nway", f2, 2, 40));
+    assert_int_equal(12, crossing("split", f2, 1, 40));
+    assert_int_equal(10, crossing("nway", f4, 4, 160));
+    assert_int_equal(14, crossing("split", f4, 1, 160));
+}
+
 static int prepare(void **state)
 {
     loggp = ibshift_model_loggp(&ibshift_model_example);
@@ -159,6 +251,8 @@ int main(void)
         cmocka_unit_test(the_root_of_a_wide_tree_feels_the_gap),
         cmocka_unit_test(published_linear_loggp_has_one_gap_too_many),
         cmocka_unit_test(overlapping_formulas_are_near),
+        cmocka_unit_test(the_table_is_as_kept),
+        cmocka_unit_test(published_curves_cross_where_they_did),
     };
 
     return cmocka_run_group_tests(tests, prepare, NULL);

@@ -340,7 +340,7 @@ static void draw_axes(const struct frame *f)
 }
 
 /* Runs of points without a gap. */
-static void draw_line(const struct frame *f, const struct chart_series *series)
+static void draw_series(const struct frame *f, const struct chart_series *series)
 {
     struct svg_point points[CHUNK];
     int count = 0;
@@ -355,19 +355,6 @@ static void draw_line(const struct frame *f, const struct chart_series *series)
             polyline(f->out, points, count, series->color, series->dash);
             points[0] = points[count - 1];
             count = is_gap ? 0 : 1;
-        }
-    }
-}
-
-static void draw_series(const struct frame *f, const struct chart_series *series)
-{
-    if (!series->has_dots) {
-        draw_line(f, series);
-        return;
-    }
-    for (int i = 0; i < series->count; i++) {
-        if (!isnan(series->y[i])) {
-            svg_circle(f->out, at(f, series->x[i], series->y[i]), 2.6, series->color);
         }
     }
 }

@@ -63,7 +63,6 @@ struct chart_series {
     int count;
     const double *x;
     const double *y;
-    int has_dots; /* dots instead of a line */
 };
 
 struct chart_point {

@@ -54,7 +54,7 @@ struct plan_args {
     struct ibshift_model near; /* between ranks of a host, unless is_one_level */
     bool in_place;
     uint32_t seed;
-    bool has_table, is_non_commutative, is_json;
+    bool is_non_commutative, is_json;
     struct ibshift_model model; /* as read */
     const char *model_source;
     int which;   /* enum plan_model, -1: not said */

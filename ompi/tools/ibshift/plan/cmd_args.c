@@ -91,11 +91,10 @@ static int plan_args_finish(struct plan_args *args)
 {
     const struct plan_command *command = args->row;
 
-    if (command->operands[0] == 'C' && args->collective < 0 && !args->has_table) {
+    if (command->operands[0] == 'C' && args->collective < 0) {
         return cli_error(args->command, "name a collective; ibshift plan list shows them");
     }
-    if (command->operands[0] == 'C' && command->operands[1] == 'A' && args->alg == NULL &&
-        !args->has_table) {
+    if (command->operands[0] == 'C' && command->operands[1] == 'A' && args->alg == NULL) {
         return cli_error(args->command, "name an algorithm; ibshift plan list %s shows them",
                          ibshift_collective_name((enum ibshift_collective)args->collective));
     }
@@ -326,7 +325,7 @@ static size_t use_rows(struct plan_args *args, struct cli_option *to)
          "bytes of an element: vectors are cut at whole ones (default: 1)", .where = &args->element,
          .low = 1, .high = 1 << 20},
         {"--window", 'w', CLI_WHOLE, "N",
-         "messages in flight per rank and direction (default: 32, as in a job; 256 with --table)",
+         "messages in flight per rank and direction (default: 32, as in a job)",
          .where = &args->window, .low = 1, .high = 256},
         {"--piece", 'z', CLI_WHOLE, "BYTES",
          "cut long messages into pieces, as coll_ibshift_pace does (compare: of an all-to-all "
@@ -339,18 +338,13 @@ static size_t use_rows(struct plan_args *args, struct cli_option *to)
          "check in a random legal order instead of the one that suffices", .where = &args->seed,
          .low = 1, .high = INT32_MAX},
         {"--params", 'p', CLI_TAKEN, "FILE",
-         "the model's parameters, or typical, software or example (default: typical; --table: "
-         "example)",
+         "the model's parameters, or typical, software or example (default: typical)",
          .where = args, .take = set_params},
         {"--node-params", 'n', CLI_TAKEN, "FILE",
          "the same for ranks of one host, or typical, or none: as between hosts (default: typical)",
          .where = args, .take = set_node_params},
         {"--model", 'M', CLI_CHOICE, "NAME", "combined, loggp or logfp", .where = &args->which,
          .words = model_words},
-        {"--table", 't', CLI_FLAG, NULL,
-         "the published closed formulas beside the simulation, for the -P, -k and -M given or all "
-         "of the publication (compare: dots in the picture)",
-         .where = &args->has_table},
         {"--picture", 'd', CLI_CHOICE, "NAME",
          "data (what each rank holds) or time (space-time diagram)", .where = &args->picture,
          .words = picture_words},
@@ -417,8 +411,7 @@ static int take_ending(struct plan_args *args)
 /* What was not given, and what follows from what was. */
 static int complete(struct plan_args *args)
 {
-    int rc = args->model_source != NULL ? CLI_OK
-                                        : set_params(args, args->has_table ? "example" : "typical");
+    int rc = args->model_source != NULL ? CLI_OK : set_params(args, "typical");
 
     args->has_radix = args->plan.radix > 0;
     args->plan.radix = args->has_radix ? args->plan.radix : 1;
@@ -428,9 +421,6 @@ static int complete(struct plan_args *args)
     args->plan.leaders = args->has_leaders ? args->plan.leaders : 1;
     args->plan.commutative = !args->is_non_commutative;
     args->format = args->is_json ? PLAN_JSON : args->format;
-    if (args->window == 0) { /* the formulas know none */
-        args->window = args->has_table ? 256 : 32;
-    }
     rc = rc == CLI_OK ? take_ending(args) : rc;
     return rc == CLI_OK ? plan_args_finish(args) : rc;
 }
@@ -462,6 +452,7 @@ int plan_args_parse(struct plan_args *args, const struct plan_command *command, 
         .sizes = {8},
         .size_count = 1,
         .element = 1,
+        .window = 32,
         .processors = 1,
         .near = ibshift_model_node,
         .which = -1,

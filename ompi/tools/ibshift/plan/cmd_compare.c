@@ -42,16 +42,16 @@ static void write_winners(const struct plan_comparison *c, FILE *out)
 }
 
 /* Against the first row of the collective, which is the plain one. */
-static void write_crossings(const struct plan_comparison *c, FILE *out, bool is_by_formula)
+static void write_crossings(const struct plan_comparison *c, FILE *out)
 {
     for (int e = 1; e < c->entry_count; e++) {
-        int point = plan_crossing(c, 0, e, is_by_formula);
+        int point = plan_crossing(c, 0, e);
         char text[24];
 
         if (point > 0) {
             plan_point_text(c, point, text);
-            fprintf(out, "%s is faster than %s from %s on%s\n", c->entries[e].label,
-                    c->entries[0].label, text, is_by_formula ? " (published formulas)" : "");
+            fprintf(out, "%s is faster than %s from %s on\n", c->entries[e].label,
+                    c->entries[0].label, text);
         }
     }
 }
@@ -119,10 +119,7 @@ static void write_text(const struct plan_comparison *c, FILE *out)
     write_times(c, out);
     fputc('\n', out);
     write_winners(c, out);
-    write_crossings(c, out, false);
-    if (c->args->has_table) {
-        write_crossings(c, out, true);
-    }
+    write_crossings(c, out);
 }
 
 static void write_json(const struct plan_comparison *c, FILE *out)
@@ -222,7 +219,7 @@ static int mark_points(const struct plan_comparison *c, const struct chart_serie
             add_point(c, points, &count, best, i, "wins");
         }
         for (int n = 1; n < curves; n++) {
-            if (chosen[n] != best && plan_crossing(c, 0, chosen[n], false) == i) {
+            if (chosen[n] != best && plan_crossing(c, 0, chosen[n]) == i) {
                 char verb[60];
 
                 snprintf(verb, sizeof(verb), "beats %.40s", series[0].label);
@@ -247,17 +244,13 @@ static void fill_series(const struct plan_comparison *c, const int *chosen, int 
             .x = c->points,
             .y = c->entries[entry].times,
         };
-        series[count + i] = series[i];
-        series[count + i].label = NULL;
-        series[count + i].y = c->entries[entry].formula;
-        series[count + i].has_dots = true;
     }
 }
 
 static void write_chart(const struct plan_comparison *c, FILE *out)
 {
     enum plan_model which = plan_which(c->args);
-    struct chart_series series[2 * CURVES_MAX];
+    struct chart_series series[CURVES_MAX];
     struct chart_point points[POINTS_MAX];
     int chosen[CURVES_MAX], count = choose_curves(c, chosen);
     char title[128], subtitle[256], shown[40] = "";
@@ -267,9 +260,8 @@ static void write_chart(const struct plan_comparison *c, FILE *out)
     if (count < c->entry_count) {
         snprintf(shown, sizeof(shown), "; the best %d of %d", count, c->entry_count);
     }
-    snprintf(subtitle, sizeof(subtitle), "modelled (%s); parameters: %s%s%s",
-             plan_model_name(which), c->args->model_source, shown,
-             c->args->has_table ? "; lines: simulation, dots: published formula" : "");
+    snprintf(subtitle, sizeof(subtitle), "modelled (%s); parameters: %s%s", plan_model_name(which),
+             c->args->model_source, shown);
     chart_write(out, &(struct chart){
                          .title = title,
                          .subtitle = subtitle,
@@ -277,7 +269,7 @@ static void write_chart(const struct plan_comparison *c, FILE *out)
                          .y_title = "us until the last rank is done",
                          .is_log = !c->is_over_ranks,
                          .series = series,
-                         .series_count = c->args->has_table ? 2 * count : count,
+                         .series_count = count,
                          .points = points,
                          .point_count = mark_points(c, series, chosen, count, points),
                      });

@@ -1,11 +1,8 @@
-/* `ibshift plan price`: the modelled time of one plan, and the table of formulas beside the
- * simulation. */
+/* `ibshift plan price`: the modelled time of one plan. */
 #include "plan/cmd.h"
 
 #include <errno.h>
 #include <inttypes.h>
-
-#include "proof/formula.h"
 
 static int price_one(const struct plan_args *args, enum plan_model which, uint64_t bytes,
                      struct ibshift_price *price)
@@ -31,36 +28,14 @@ static int price_one(const struct plan_args *args, enum plan_model which, uint64
     return CLI_OK;
 }
 
-static void formula_text(const struct plan_args *args, enum plan_model which, uint64_t bytes,
-                         char *published, char *exact)
-{
-    const char *collective = ibshift_collective_name(args->alg->collective);
-    const struct ibshift_formula *formula = ibshift_formula_find(collective, args->alg->name);
-    struct ibshift_model model = plan_model_of(args, which);
-    struct ibshift_formula_case c = {(int)args->plan.ranks, (int)args->plan.radix, (double)bytes};
-    double time = formula != NULL ? formula->exact(&model, &c) : -1;
-
-    snprintf(published, 16, "-");
-    snprintf(exact, 16, "-");
-    if (formula != NULL && which != PLAN_COMBINED) {
-        snprintf(published, 16, "%.3f",
-                 which == PLAN_LOGGP ? formula->loggp(&model, &c) : formula->logfp(&model, &c));
-    }
-    if (time >= 0) {
-        snprintf(exact, 16, "%.3f", time);
-    }
-}
-
 static void row_text(const struct plan_args *args, FILE *out, enum plan_model which, uint64_t bytes,
                      const struct ibshift_price *price)
 {
-    char published[16], exact[16], size[24];
+    char size[24];
 
-    formula_text(args, which, bytes, published, exact);
     plan_size_text(bytes, size);
-    fprintf(out, "%-10s %-13s %12.3f %12.3f %12s %12s %10" PRIu64 " %14" PRIu64, size,
-            plan_model_name(which), price->last, price->first, published, exact, price->messages,
-            price->bytes);
+    fprintf(out, "%-10s %-13s %12.3f %12.3f %10" PRIu64 " %14" PRIu64, size, plan_model_name(which),
+            price->last, price->first, price->messages, price->bytes);
     if (args->piece > 0) {
         fprintf(out, " %10" PRIu64, price->posts);
     }
@@ -89,13 +64,10 @@ static void write_head(const struct plan_args *args, FILE *out)
     if (args->piece > 0) {
         snprintf(pieces, sizeof(pieces), ", in pieces of %u B", args->piece);
     }
-    fprintf(out,
-            "%s, window %u%s\nmodelled; parameters: %s\n\n%-10s %-13s %12s %12s %12s %12s %10s "
-            "%14s%s\n",
+    fprintf(out, "%s, window %u%s\nmodelled; parameters: %s\n\n%-10s %-13s %12s %12s %10s %14s%s\n",
             title, args->window, pieces, args->model_source,
             ibshift_collective_has_vector(args->alg->collective) ? "vector" : "block", "model",
-            "last us", "first us", "published", "exact", "messages", "bytes sent",
-            args->piece > 0 ? "      posts" : "");
+            "last us", "first us", "messages", "bytes sent", args->piece > 0 ? "      posts" : "");
 }
 
 /* The head once there is a first row to it: nothing is printed of what cannot be priced. */
@@ -135,82 +107,6 @@ static int price_all(struct plan_args *args, FILE *out)
     return rc;
 }
 
-static int table_row(struct plan_args *args, FILE *out, enum plan_model which)
-{
-    char published[16], exact[16], why[256];
-    struct ibshift_price price;
-    int rc;
-
-    if (ibshift_alg_check(args->alg, &args->plan, why, sizeof(why)) != 0) {
-        return CLI_OK;
-    }
-    rc = price_one(args, which, args->sizes[0], &price);
-    if (rc == CLI_OK) {
-        formula_text(args, which, args->sizes[0], published, exact);
-        fprintf(out, "| %s %s | %u | %u | %s | %s | %s | %.3f |\n",
-                ibshift_collective_name(args->alg->collective), args->alg->name, args->plan.ranks,
-                args->plan.radix, plan_model_name(which), published, exact, price.last);
-    }
-    return rc;
-}
-
-/* By the model that was named, or by the published two. */
-static int table_rows(struct plan_args *args, FILE *out)
-{
-    int rc;
-
-    if (args->which >= 0) {
-        return table_row(args, out, (enum plan_model)args->which);
-    }
-    rc = table_row(args, out, PLAN_LOGGP);
-    return rc == CLI_OK ? table_row(args, out, PLAN_LOGFP) : rc;
-}
-
-static int table_algorithm(struct plan_args *args, FILE *out)
-{
-    static const uint32_t ranks[] = {2, 3, 4, 6, 8, 9, 16, 25, 27, 64, 100, 125};
-    const struct ibshift_plan given = args->plan;
-    uint32_t radix = args->has_radix ? given.radix : 1;
-    int rc = CLI_OK;
-
-    do {
-        args->plan.radix = radix;
-        if (args->has_ranks) {
-            rc = table_rows(args, out);
-        }
-        for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]) && !args->has_ranks; i++) {
-            args->plan.ranks = ranks[i];
-            rc = rc == CLI_OK ? table_rows(args, out) : rc;
-        }
-        radix *= 2;
-    } while (rc == CLI_OK && !args->has_radix && args->alg->radix_max > 0 && radix <= 4);
-    args->plan = given;
-    return rc;
-}
-
-/* In Markdown: for the documentation. */
-static int write_table(struct plan_args *args, FILE *out)
-{
-    const struct ibshift_alg *named = args->alg;
-    int rc = CLI_OK;
-
-    fputs("| plan | P | k | model | published | exact | simulated |\n"
-          "|---|--:|--:|---|--:|--:|--:|\n",
-          out);
-    for (const struct ibshift_formula *f = ibshift_formulas; f->collective != NULL; f++) {
-        int collective = ibshift_collective_find(f->collective);
-        const struct ibshift_alg *alg =
-            ibshift_alg_find((enum ibshift_collective)collective, f->algorithm);
-
-        if (alg != NULL && (args->collective < 0 || args->collective == collective) &&
-            (named == NULL || named == alg) && rc == CLI_OK) {
-            args->alg = alg;
-            rc = table_algorithm(args, out);
-        }
-    }
-    return rc;
-}
-
 int plan_price(struct plan_args *args)
 {
     FILE *out = plan_open(args);
@@ -219,6 +115,6 @@ int plan_price(struct plan_args *args)
     if (out == NULL) {
         return CLI_USAGE;
     }
-    rc = args->has_table ? write_table(args, out) : price_all(args, out);
+    rc = price_all(args, out);
     return plan_close(args, rc);
 }

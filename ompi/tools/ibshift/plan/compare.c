@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "choose/size.h"
-#include "proof/formula.h"
 
 static void add_entry(struct plan_comparison *c, const struct ibshift_alg *alg, uint32_t radix,
                       bool is_optimal)
@@ -131,34 +130,13 @@ static int price_point(const struct plan_comparison *c, const struct plan_entry 
     return rc;
 }
 
-static double formula_point(const struct plan_comparison *c, const struct plan_entry *entry,
-                            int point, const struct ibshift_model *model)
-{
-    const struct ibshift_formula *formula =
-        ibshift_formula_find(ibshift_collective_name(entry->alg->collective), entry->alg->name);
-    struct ibshift_formula_case fc = {(int)c->args->plan.ranks, (int)entry->radix,
-                                      (double)c->args->sizes[0]};
-
-    if (formula == NULL || entry->is_optimal || c->args->which < PLAN_LOGGP ||
-        isnan(entry->times[point])) {
-        return NAN;
-    }
-    if (c->is_over_ranks) {
-        fc.ranks = (int)c->points[point];
-    } else {
-        fc.bytes = c->points[point];
-    }
-    return c->args->which == PLAN_LOGGP ? formula->loggp(model, &fc) : formula->logfp(model, &fc);
-}
-
 static int fill(struct plan_comparison *c)
 {
     enum plan_model which = plan_which(c->args);
     struct ibshift_model model = plan_model_of(c->args, which);
 
     for (int e = 0; e < c->entry_count; e++) {
-        c->entries[e].times = c->points + (size_t)(1 + 2 * e) * (size_t)c->point_count;
-        c->entries[e].formula = c->entries[e].times + c->point_count;
+        c->entries[e].times = c->points + (size_t)(1 + e) * (size_t)c->point_count;
         c->entries[e].best = c->choices + (size_t)e * (size_t)c->point_count;
         for (int i = 0; i < c->point_count; i++) {
             int rc = price_point(c, &c->entries[e], i, &model);
@@ -166,7 +144,6 @@ static int fill(struct plan_comparison *c)
             if (rc != 0) {
                 return rc;
             }
-            c->entries[e].formula[i] = formula_point(c, &c->entries[e], i, &model);
         }
     }
     return 0;
@@ -231,17 +208,12 @@ void plan_compare_title(const struct plan_comparison *c, char *text, size_t size
     }
 }
 
-static double time_of(const struct plan_comparison *c, int e, int point, bool is_by_formula)
-{
-    return is_by_formula ? c->entries[e].formula[point] : c->entries[e].times[point];
-}
-
-int plan_crossing(const struct plan_comparison *c, int a, int b, bool is_by_formula)
+int plan_crossing(const struct plan_comparison *c, int a, int b)
 {
     int from = -1;
 
     for (int i = 0; i < c->point_count; i++) {
-        double ta = time_of(c, a, i, is_by_formula), tb = time_of(c, b, i, is_by_formula);
+        double ta = c->entries[a].times[i], tb = c->entries[b].times[i];
 
         if (isnan(ta) || isnan(tb)) {
             continue;
@@ -265,7 +237,7 @@ int plan_compare_all(struct plan_comparison *c)
         c->is_over_ranks ? (int)(args->ranks_last - args->plan.ranks) + 1 : args->size_count;
     add_entries(c);
     points = (size_t)c->point_count;
-    c->points = malloc(points * (1 + 2 * (size_t)c->entry_count) * sizeof(*c->points));
+    c->points = malloc(points * (1 + (size_t)c->entry_count) * sizeof(*c->points));
     c->choices = malloc(points * (size_t)c->entry_count * sizeof(*c->choices));
     if (c->points == NULL || c->choices == NULL) {
         return -ENOMEM;

@@ -12,7 +12,6 @@ struct plan_entry {
     bool is_optimal; /* split as LogGP has it */
     char label[48];
     double *times;               /* NAN where it cannot run */
-    double *formula;             /* as published; NAN where there is none */
     struct ibshift_choice *best; /* whose times they are */
 };
 
@@ -20,7 +19,7 @@ struct plan_comparison {
     struct plan_args *args;
     struct plan_entry entries[PLAN_ENTRIES_MAX];
     int entry_count;
-    double *points; /* sizes or numbers of ranks, and behind them the entries' times and formulas */
+    double *points; /* sizes or numbers of ranks, and behind them the entries' times */
     int point_count;
     bool is_over_ranks;
     struct ibshift_choice *choices; /* of all entries */
@@ -35,8 +34,8 @@ static inline uint32_t plan_piece_of(const struct plan_comparison *c,
 
 /* The simplest of the entries that are as good as the fastest there, as the component has it; -1: none can run. */
 int plan_winner_at(const struct plan_comparison *c, int point);
-/* The point from which on b is always faster than a, or -1; by the formulas or the simulation. */
-int plan_crossing(const struct plan_comparison *c, int a, int b, bool is_by_formula);
+/* The point from which on b is always faster than a, or -1. */
+int plan_crossing(const struct plan_comparison *c, int a, int b);
 /* A size, or a number of ranks; text has room for 24. */
 void plan_point_text(const struct plan_comparison *c, int point, char *text);
 void plan_compare_title(const struct plan_comparison *c, char *text, size_t size);

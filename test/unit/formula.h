@@ -9,8 +9,8 @@
  *   - the linear LogGP time has one gap more than there are gaps between P - 1 messages;
  *   - the n-way tree's LogfP time leaves out the gap at the root, which is longer as soon as
  *     k g > k o_s(k) + L + o_r and there are three rounds. */
-#ifndef IBSHIFT_PROOF_FORMULA_H
-#define IBSHIFT_PROOF_FORMULA_H
+#ifndef IBSHIFT_TEST_FORMULA_H
+#define IBSHIFT_TEST_FORMULA_H
 
 #include "choose/param.h"
 

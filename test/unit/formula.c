@@ -1,4 +1,4 @@
-#include "proof/formula.h"
+#include "unit/formula.h"
 
 #include <math.h>
 #include <string.h>
