@@ -82,6 +82,29 @@ static void json_is_read(void **state)
     ibshift_rules_free(&rules);
 }
 
+/* Numbers 17 to 21, and where ibshift plan rules writes them. */
+static void neighborhoods_are_read(void **state)
+{
+    static const char text[] = "2\n17 1\n4 2\n0 0 0 0\n64 0 0 0\n21 1\n2 1\n0 0 0 0\n";
+    static const char ours[] =
+        "{\"collectives\": {}, \"ibshift_collectives\": {\n"
+        "\"gatherv\": [{\"rules\": [{\"alg\": \"linear\"}]}],\n"
+        "\"neighbor_alltoall\": [{\"rules\": [{\"msg_size_max\": 64, \"alg\": \"linear\"}]}],\n"
+        "\"neighbor_alltoallw\": [{\"rules\": [{\"alg\": \"ignore\"}]}]}}";
+    struct ibshift_rules rules;
+    char error[IBSHIFT_TEXT_ERROR];
+
+    assert_int_equal(parse(text, &rules, error), 0);
+    assert_int_equal(rules.count, 2);
+    assert_string_equal(found(&rules, IBSHIFT_NEIGHBOR_ALLGATHER, 0, 4, 8), "chosen");
+    ibshift_rules_free(&rules);
+    assert_int_equal(parse(ours, &rules, error), 0);
+    assert_string_equal(found(&rules, IBSHIFT_GATHER, IBSHIFT_ALG_SIZES, 4, 8), "linear");
+    assert_string_equal(found(&rules, IBSHIFT_NEIGHBOR_ALLTOALL, 0, 4, 16), "linear");
+    assert_string_equal(found(&rules, IBSHIFT_NEIGHBOR_ALLTOALL, 0, 4, 17), "no rule");
+    ibshift_rules_free(&rules);
+}
+
 static void ranks_are_spread(void **state)
 {
     static const char text[] =
@@ -124,7 +147,13 @@ static void what_is_wrong_has_its_line(void **state)
     } cases[] = {
         {"", "rules:1: ends where the number of collectives should be"},
         {"1\n# none\n", "rules:3: ends where the number of a collective should be"},
-        {"1\n17 1\n", "rules:2: the number of a collective must be at most 16"},
+        {"1\n22 1\n", "rules:2: the number of a collective must be at most 21"},
+        {"1\n19 1\n4 1\n0 1 0 0\n", "rules:4: tuned has no algorithms of neighbor_alltoall"},
+        {"{\"collectives\": {\"neighbor_alltoall\": [{\"rules\":\n[{\"alg\": \"pairwise\"}]}]}}",
+         "rules:2: neighbor_alltoall has no algorithm 'pairwise'"},
+        {"{\"collectives\": {},\n\"ibshift_collectives\": {\"neighbor_all\": []}}",
+         "rules:2: no collective is called 'neighbor_all'"},
+        {"{\"ibshift_collectives\": {}}", "rules:1: has no \"collectives\""},
         {"1\n3 1\n4 1\n0 x\n", "rules:4: an algorithm must be a whole number"},
         {"1\n3 1\n4 1\n0 9 0 0\n", "rules:4: alltoall has no algorithm 9; tuned's last is 5"},
         {"1\n3 1\n4 2\n8 1 0 0\n8 1 0 0\n", "rules:5: message sizes must ascend: 8 after 8"},
@@ -195,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_is_read),
         cmocka_unit_test(json_is_read),
+        cmocka_unit_test(neighborhoods_are_read),
         cmocka_unit_test(ranks_are_spread),
         cmocka_unit_test(what_is_ignored_may_be_any_text),
         cmocka_unit_test(what_is_wrong_has_its_line),

@@ -141,29 +141,44 @@ static int write_collective(struct writer *w)
     return rc;
 }
 
+/* Those that tuned has algorithms for, or the others. */
+static int write_collectives(struct writer *w, bool theirs)
+{
+    const struct plan_args *args = w->args;
+    bool is_first = true;
+    int rc = CLI_OK;
+
+    fprintf(w->out, ",\n  \"%s\": {", theirs ? IBSHIFT_RULES_THEIRS : IBSHIFT_RULES_OURS);
+    for (int i = 0; rc == CLI_OK && i < IBSHIFT_RULES_COLLECTIVES; i++) {
+        w->row = &ibshift_rules_collectives[i];
+        if (w->row->collective == IBSHIFT_COLLECTIVES ||
+            (w->row->algorithms[0].name != NULL) != theirs ||
+            (args->collective >= 0 && args->collective != (int)w->row->collective)) {
+            continue;
+        }
+        fprintf(w->out, "%s\n    \"%s\": [", is_first ? "" : ",", w->row->name);
+        is_first = false;
+        rc = write_collective(w);
+        fputc(']', w->out);
+    }
+    fputs("\n  }", w->out);
+    return rc;
+}
+
 int plan_rules(struct plan_args *args)
 {
     struct writer w = {.args = args, .out = plan_open(args)};
-    bool is_first = true;
-    int rc = CLI_OK;
+    int rc;
 
     if (w.out == NULL) {
         return CLI_USAGE;
     }
     fputs("{\n  \"rule_file_version\": 3,\n  ", w.out);
     json_text(&(struct json){.out = w.out}, "parameters", args->model_source);
-    fputs(",\n  \"collectives\": {", w.out);
-    for (int i = 0; rc == CLI_OK && i < IBSHIFT_RULES_COLLECTIVES; i++) {
-        w.row = &ibshift_rules_collectives[i];
-        if (w.row->collective == IBSHIFT_COLLECTIVES ||
-            (args->collective >= 0 && args->collective != (int)w.row->collective)) {
-            continue;
-        }
-        fprintf(w.out, "%s\n    \"%s\": [", is_first ? "" : ",", w.row->name);
-        is_first = false;
-        rc = write_collective(&w);
-        fputc(']', w.out);
+    rc = write_collectives(&w, true);
+    if (rc == CLI_OK) {
+        rc = write_collectives(&w, false);
     }
-    fputs("\n  }\n}\n", w.out);
+    fputs("\n}\n", w.out);
     return plan_close(args, rc);
 }

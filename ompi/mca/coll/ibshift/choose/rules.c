@@ -100,7 +100,10 @@ static void take_number(struct parser *p, uint64_t number)
     for (uint64_t i = 1; i < number && t->name != NULL; i++) {
         t++;
     }
-    if (number > 0 && t->name == NULL) {
+    if (number > 0 && t == p->row->algorithms && t->name == NULL) {
+        ibshift_text_fail(&p->text, "tuned has no algorithms of %s; JSON may name one of ibshift",
+                          p->row->name);
+    } else if (number > 0 && t->name == NULL) {
         ibshift_text_fail(&p->text, "%s has no algorithm %llu; tuned's last is %td", p->row->name,
                           (unsigned long long)number, t - p->row->algorithms);
     }
@@ -349,8 +352,10 @@ static void read_collective(void *context, const char *name)
 static void read_file_member(void *context, const char *key)
 {
     struct parser *p = context;
-    if (strcmp(key, "collectives") == 0) {
-        p->has_collectives = true;
+    bool is_theirs = strcmp(key, IBSHIFT_RULES_THEIRS) == 0;
+
+    if (is_theirs || strcmp(key, IBSHIFT_RULES_OURS) == 0) {
+        p->has_collectives |= is_theirs;
         ibshift_text_object(&p->text, read_collective, p);
     } else {
         ibshift_text_skip_value(&p->text);

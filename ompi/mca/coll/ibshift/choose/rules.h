@@ -1,7 +1,8 @@
 /*
  * Selection files of others: the dynamic rules of Open MPI's component tuned, as text (version 1 and 2) and as JSON, read as wishes for
  * algorithms. Sizes are what that component counts: the vector of bcast, reductions and scans, elsewhere the blocks of all ranks together.
- * In JSON our own names are taken too, before theirs, with faninout as the radix and seg_size as the segment.
+ * In JSON our own names are taken too, before theirs, with faninout as the radix and seg_size as the segment. Collectives that tuned
+ * has no algorithms for stand beside its own ones, as it reads "collectives" alone and ends the program there.
  */
 #ifndef IBSHIFT_CHOOSE_RULES_H
 #define IBSHIFT_CHOOSE_RULES_H
@@ -48,7 +49,10 @@ struct ibshift_theirs {
     uint32_t radix;          /* that makes ours the same; 0: the fan-out of the rule */
 };
 
-enum { IBSHIFT_RULES_COLLECTIVES = 17 };
+enum { IBSHIFT_RULES_COLLECTIVES = 22 };
+
+#define IBSHIFT_RULES_THEIRS "collectives"
+#define IBSHIFT_RULES_OURS   "ibshift_collectives"
 
 struct ibshift_rules_collective {
     const char *name;

@@ -109,4 +109,9 @@ const struct ibshift_rules_collective ibshift_rules_collectives[IBSHIFT_RULES_CO
      false,
      {{"basic_linear", "linear", 0}, {"binomial", "nway", 1}, {"linear_nb", "linear", 0}}},
     {"scatterv", IBSHIFT_SCATTER, true, {{NULL}}},
+    {"neighbor_allgather", IBSHIFT_NEIGHBOR_ALLGATHER, false, {{NULL}}},
+    {"neighbor_allgatherv", IBSHIFT_NEIGHBOR_ALLGATHER, true, {{NULL}}},
+    {"neighbor_alltoall", IBSHIFT_NEIGHBOR_ALLTOALL, false, {{NULL}}},
+    {"neighbor_alltoallv", IBSHIFT_NEIGHBOR_ALLTOALL, true, {{NULL}}},
+    {"neighbor_alltoallw", IBSHIFT_COLLECTIVES, true, {{NULL}}},
 };
