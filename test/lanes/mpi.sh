@@ -35,7 +35,7 @@ mpi_run() {
 # Ranks that call different collectives at one place. Each rank's messages are in a file of their own: together they must name both
 # collectives of so many pairs.
 unlike_calls() { # PAIRS LONE RUN...: of test/mpi/unlike
-    local pairs=$1 lone=$2 said=$IBSHIFT_OUT/unlike
+    local pairs=$1 lone=$2 said=$IBSHIFT_OUT/ranks.unlike
     shift 2
     rm -rf "$said"*
     MPI_OPTIONS="--mca coll_ibshift_deadline 20 --output-filename $said ${MPI_OPTIONS-}" "$@" >"$said.out" 2>&1 || {

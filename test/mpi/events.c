@@ -1,6 +1,7 @@
 /*
  * MPI_T's events of ibshift, where the MPI library has some:
- *     events         a choice is heard of once for its size, with what the variables have; a fallback
+ *     events         a choice is heard of once for its size, with what the variables have; a fallback; functions that
+ *                    are skipped
  *     events lost    the last rank dies, and the others hear of it
  */
 #include <mpi.h>
@@ -127,6 +128,27 @@ static void fallback(void)
     MPI_Type_free(&pair);
 }
 
+/* A communicator without what is beneath: functions that we could not leave to it are left alone, and Open MPI has none for some. */
+static void skipped(void)
+{
+    static struct heard heard; /* it is listened to until the end */
+    MPI_Comm comm;
+    MPI_Info info;
+
+    listen_to("ompi.coll_ibshift_skipped", &heard);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_free(&comm);
+    CHECK(heard.times == 0, "heard that functions are skipped where basic is beneath them");
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "ompi_comm_coll_preference", "^basic");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    CHECK(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm) != MPI_SUCCESS && heard.times == 1 &&
+              heard.value > 0 && heard.collective == -1,
+          "heard %d times of %d functions without basic", heard.times, heard.value);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Info_free(&info);
+}
+
 static void lost(void)
 {
     int rank, size, rc = MPI_SUCCESS;
@@ -165,6 +187,7 @@ int main(int argc, char **argv)
     }
     choice();
     fallback();
+    skipped();
 #else
     (void)argv;
 #endif
