@@ -151,7 +151,7 @@ static int plan_list(struct plan_args *args)
     if (out == NULL) {
         return CLI_USAGE;
     }
-    if (args->format == PLAN_JSON) {
+    if (args->is_json) {
         plan_json_begin(&j, out, "algorithms");
     } else {
         fprintf(out, "%-15s %-24s %s\n", "collective", "algorithm", "radix limits");
@@ -164,13 +164,13 @@ static int plan_list(struct plan_args *args)
         if (args->collective >= 0 && (int)alg->collective != args->collective) {
             continue;
         }
-        if (args->format == PLAN_JSON) {
+        if (args->is_json) {
             list_json(&j, alg);
         } else {
             list_text(out, alg);
         }
     }
-    if (args->format == PLAN_JSON) {
+    if (args->is_json) {
         plan_json_end(&j);
     }
     return plan_close(args, CLI_OK);
@@ -234,7 +234,7 @@ static int plan_print(struct plan_args *args)
 {
     uint32_t first = args->rank >= 0 ? (uint32_t)args->rank : 0;
     uint32_t end = args->rank >= 0 ? first + 1 : args->plan.ranks;
-    bool is_json = args->format == PLAN_JSON;
+    bool is_json = args->is_json;
     FILE *out = plan_open(args);
     struct json j;
 
@@ -261,7 +261,7 @@ static int report(const struct plan_args *args, int rc, const struct ibshift_che
     struct json j;
 
     plan_title(args, title, sizeof(title));
-    if (args->format == PLAN_JSON) {
+    if (args->is_json) {
         json_begin(&j, stdout);
         json_text(&j, "plan", title);
         json_bool(&j, "right", rc == 0);
@@ -317,12 +317,12 @@ static const struct plan_command plan_commands[] = {
     {"list", "c", "jo", "all algorithms, or those of one collective", plan_list},
     {"print", "CA", "PrRkScOlbTxHDNLmpjo", "the steps, one line each, as the executor traces them",
      plan_print},
-    {"draw", "CA", "PRkScOlbTxHDNLmepMdfo", "a picture of the data, the time or the tree",
+    {"draw", "CA", "PRkScOlbTxHDNLmepMdo", "a picture of the data, the time or the tree",
      plan_draw},
     {"check", "CA", "PRkScOlbTxHDNLmpwisj", "prove it right: all ranks, all blocks, no deadlock",
      plan_check},
     {"price", "CA", "PRkScOlbTxHDNLCnmewzpMjo", "the modelled time", plan_price},
-    {"compare", "C", "PRkScOlbTHDLCnmewzpMfjo",
+    {"compare", "C", "PRkScOlbTHDLCnmewzpMjo",
      "the modelled times of all algorithms, and who wins where", plan_compare},
     {"rules", "c", "PHDCnwpo", "the component's choices, as a file of rules for it", plan_rules},
     {NULL, NULL, NULL, NULL, NULL},

@@ -15,8 +15,6 @@ enum plan_model { PLAN_COMBINED, PLAN_LOGGP, PLAN_LOGFP, PLAN_MODELS };
 
 enum plan_picture { PLAN_DATA, PLAN_TIME };
 
-enum plan_format { PLAN_TEXT, PLAN_SVG, PLAN_JSON };
-
 struct plan_command;
 
 /* So many ranks each, with a port and --processors. */
@@ -54,12 +52,11 @@ struct plan_args {
     struct ibshift_model near; /* between ranks of a host, unless is_one_level */
     bool in_place;
     uint32_t seed;
-    bool is_non_commutative, is_json;
+    bool is_non_commutative, is_json, is_svg;
     struct ibshift_model model; /* as read */
     const char *model_source;
     int which;   /* enum plan_model, -1: not said */
     int picture; /* enum plan_picture */
-    int format;  /* enum plan_format, -1: not said */
     const char *output;
     struct output out;
     uint32_t *order_memory;
@@ -82,8 +79,6 @@ int cmd_plan(int argc, char **argv);
 int plan_args_parse(struct plan_args *args, const struct plan_command *command, int argc,
                     char **argv, bool *is_helped);
 void plan_args_end(struct plan_args *args);
-/* Of a picture: bits of enum plan_format. */
-unsigned plan_formats(int picture);
 
 /* What the options of these names say of args->plan, whose ranks are known: CLI_OK, or a message and CLI_USAGE. */
 int plan_args_stages(struct plan_args *args);

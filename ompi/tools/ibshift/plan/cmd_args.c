@@ -263,7 +263,6 @@ static int set_node_params(void *where, const char *text)
 
 static const char *const model_words[] = {"combined", "loggp", "logfp", NULL};
 static const char *const picture_words[] = {"data", "time", NULL};
-static const char *const format_words[] = {"text", "svg", NULL};
 static const char *const split_words[] = {"half", "optimal", NULL};
 
 enum { ROWS_MOST = 40 };
@@ -348,8 +347,6 @@ static size_t use_rows(struct plan_args *args, struct cli_option *to)
         {"--picture", 'd', CLI_CHOICE, "NAME",
          "data (what each rank holds) or time (space-time diagram)", .where = &args->picture,
          .words = picture_words},
-        {"--format", 'f', CLI_CHOICE, "NAME", "text or svg", .where = &args->format,
-         .words = format_words},
         cli_json_option(&args->is_json),
         cli_output_option(&args->output, "the file to write (default: the terminal)"),
     };
@@ -372,39 +369,25 @@ static void fill_rows(struct plan_args *args, struct cli_option rows[ROWS_MOST])
     rows[kept] = (struct cli_option){.name = NULL};
 }
 
-unsigned plan_formats(int picture)
-{
-    return picture == PLAN_DATA ? 1u << PLAN_TEXT | 1u << PLAN_SVG : 1u << PLAN_SVG;
-}
-
-/* The ending of the output's name says the format where nothing else does. */
+/* Only a comparison has two formats, which the ending of the output's name tells apart. */
 static int take_ending(struct plan_args *args)
 {
-    static const struct {
-        const char *word;
-        enum plan_format format;
-    } endings[] = {{"txt", PLAN_TEXT}, {"svg", PLAN_SVG}, {"json", PLAN_JSON}};
-    enum { ENDINGS = sizeof(endings) / sizeof(endings[0]) };
-    const char *name = args->row->name, *formats[ENDINGS + 1] = {NULL}, *dot;
-    unsigned fit = strcmp(name, "draw") == 0      ? plan_formats(args->picture)
-                   : strcmp(name, "rules") == 0   ? 1u << PLAN_JSON
-                   : strcmp(name, "compare") == 0 ? 1u << PLAN_TEXT | 1u << PLAN_SVG
-                                                  : 1u << PLAN_TEXT;
-    int count = 0, format = args->format;
+    static const char *const text[] = {"txt", NULL}, *const json[] = {"json", NULL},
+                             *const curves[] = {"txt", "svg", NULL};
+    const char *name = args->row->name, *const *formats = text, *dot;
 
+    if (args->is_json || strcmp(name, "rules") == 0) {
+        formats = json;
+    } else if (strcmp(name, "draw") == 0 && args->picture == PLAN_TIME) {
+        formats = cli_svg_only;
+    } else if (strcmp(name, "compare") == 0) {
+        formats = curves;
+    }
     if (args->output == NULL) {
         return CLI_OK;
     }
     dot = strrchr(args->output, '.');
-    fit = format >= 0 ? 1u << format : fit;
-    for (int i = 0; i < ENDINGS; i++) {
-        if ((fit & 1u << endings[i].format) != 0) {
-            formats[count++] = endings[i].word;
-            args->format = dot != NULL && strcmp(dot + 1, endings[i].word) == 0
-                               ? (int)endings[i].format
-                               : args->format;
-        }
-    }
+    args->is_svg = formats == curves && dot != NULL && strcmp(dot, ".svg") == 0;
     return cli_check_ending(args->command, args->output, formats);
 }
 
@@ -420,7 +403,6 @@ static int complete(struct plan_args *args)
     args->has_leaders = args->plan.leaders > 0;
     args->plan.leaders = args->has_leaders ? args->plan.leaders : 1;
     args->plan.commutative = !args->is_non_commutative;
-    args->format = args->is_json ? PLAN_JSON : args->format;
     rc = rc == CLI_OK ? take_ending(args) : rc;
     return rc == CLI_OK ? plan_args_finish(args) : rc;
 }
@@ -456,7 +438,6 @@ int plan_args_parse(struct plan_args *args, const struct plan_command *command, 
         .processors = 1,
         .near = ibshift_model_node,
         .which = -1,
-        .format = -1,
     };
     fill_rows(args, rows);
     rc = cli_parse(&cli, argc, argv);

@@ -282,9 +282,9 @@ static int write_out(const struct plan_comparison *c)
     if (out == NULL) {
         return CLI_USAGE;
     }
-    if (c->args->format == PLAN_JSON) {
+    if (c->args->is_json) {
         write_json(c, out);
-    } else if (c->args->format == PLAN_SVG) {
+    } else if (c->args->is_svg) {
         write_chart(c, out);
     } else {
         write_text(c, out);

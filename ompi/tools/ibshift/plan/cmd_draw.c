@@ -265,11 +265,6 @@ static int draw_time(const struct plan_args *args, FILE *out)
 
 enum { RANKS_MOST = 64 };
 
-static const struct {
-    const char *name;
-    int (*draw)(const struct plan_args *args, FILE *out);
-} pictures[] = {[PLAN_DATA] = {"data", plan_draw_data}, [PLAN_TIME] = {"time", draw_time}};
-
 int plan_draw(struct plan_args *args)
 {
     FILE *out;
@@ -279,13 +274,8 @@ int plan_draw(struct plan_args *args)
                   args->plan.ranks, RANKS_MOST);
         return CLI_UNFIT;
     }
-    if (args->format < 0) {
-        args->format = args->picture == PLAN_DATA ? PLAN_TEXT : PLAN_SVG;
-    }
-    if ((plan_formats(args->picture) & 1u << args->format) == 0) {
-        return cli_error(args->command, "the picture '%s' is drawn as SVG only",
-                         pictures[args->picture].name);
-    }
     out = plan_open(args);
-    return out == NULL ? CLI_USAGE : plan_close(args, pictures[args->picture].draw(args, out));
+    return out == NULL ? CLI_USAGE
+                       : plan_close(args, (args->picture == PLAN_TIME ? draw_time
+                                                                      : plan_draw_data)(args, out));
 }

@@ -73,7 +73,7 @@ static void write_head(const struct plan_args *args, FILE *out)
 /* The head once there is a first row to it: nothing is printed of what cannot be priced. */
 static int price_all(struct plan_args *args, FILE *out)
 {
-    bool is_json = args->format == PLAN_JSON, has_head = false;
+    bool is_json = args->is_json, has_head = false;
     struct json j;
     int rc = CLI_OK;
 
