@@ -157,30 +157,6 @@ static void bound_is_the_busiest_cable(void **state)
     tear_down(&b);
 }
 
-/* Others' messages in the way: slower, and not counted as the job's. */
-static void background(void **state)
-{
-    static const uint32_t others[] = {8, 9, 10, 11, 12, 13, 14, 15};
-    uint64_t time[2];
-    uint32_t link;
-
-    for (int i = 0; i < 2; i++) {
-        struct bench b;
-
-        set_up(&b, "kary:4,2/minhop", 8, "shift");
-        b.world.background =
-            (struct sim_traffic_options){.load = i, .bytes = 20 * MTU, .end = SIM_NEVER, .seed = 1};
-        b.world.others = others;
-        b.world.other_count = 8;
-        run(&b);
-        assert_int_equal(b.run.status, 0);
-        assert_int_equal(sim_run_bound(&b.run, &link), 7 * 20 * PACKET);
-        time[i] = b.run.job[0].time;
-        tear_down(&b);
-    }
-    assert_true(time[1] >= time[0]);
-}
-
 /* Hosts' clocks are up to 2 ms apart and drift; what the ranks make of them is right within the
  * error that they tell, and slots are kept as with clocks that are known. */
 static void clocks_are_compared(void **state)
@@ -304,7 +280,6 @@ int main(void)
         cmocka_unit_test(overheads),
         cmocka_unit_test(bound_is_the_busiest_cable),
         cmocka_unit_test(clocks_are_compared),
-        cmocka_unit_test(background),
         cmocka_unit_test(copies_share_memory),
         cmocka_unit_test(a_rank_copies_one_at_a_time),
         cmocka_unit_test(jobs_beside_each_other),

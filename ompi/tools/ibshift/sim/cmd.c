@@ -127,7 +127,6 @@ static int run(struct sim_command *c)
     struct ibshift_error err;
     int status = sim_prepare(c);
 
-    status = status == CLI_OK ? sim_background_take(c) : status;
     if (status != CLI_OK) {
         return status;
     }
@@ -185,7 +184,6 @@ int cmd_sim(int argc, char **argv)
     sim_choice_free(&c);
     free(c.lane_table);
     fabric_sl2vl_free(&c.sl2vl_tables);
-    free(c.others);
     fabric_job_close(&c.job);
     return status;
 }

@@ -33,7 +33,6 @@ struct sim_command {
     double warm, span;                   /* us */
     double start;                        /* us */
     uint32_t calls;
-    double background_load, background_bytes;
 
     /* ---- as chosen ---- */
     const char *title; /* of the order or plan */
@@ -48,7 +47,6 @@ struct sim_command {
     uint8_t *lane_table;
     struct fabric_sl2vl sl2vl_tables; /* the switches' own; none: vl is NULL */
     char peer_text[80], plan_text[80];
-    uint32_t *others; /* hosts that are not the job's */
     struct ibshift_pace paced;
     char pace_text[32];
     uint64_t unit; /* ps: a message alone, on the fastest host's cable */
@@ -89,10 +87,8 @@ int sim_peer_check(const struct sim_command *c);
 int sim_choose(struct sim_command *c);
 void sim_choice_free(struct sim_command *c);
 
-/* Sets unit, task and world, but for the background; CLI_OK or CLI_USAGE. */
+/* Sets unit, task and world; CLI_OK or CLI_USAGE. */
 int sim_prepare(struct sim_command *c);
-/* `--background`: the hosts that are not the job's; CLI_OK or CLI_USAGE. */
-int sim_background_take(struct sim_command *c);
 const char *sim_word_of(int status);
 /* Why the run did not end as it should, if it did not: a line on stderr, and its circle. */
 void sim_failure_print(const struct sim_command *c);

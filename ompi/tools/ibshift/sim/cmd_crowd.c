@@ -442,9 +442,8 @@ int sim_crowd(struct sim_command *c)
     struct crowd w = {.c = c};
     int status;
 
-    if (c->svg != NULL || c->background_load > 0) {
-        return cli_error(c->args.command, "--jobs takes no --svg and no --background, which a job "
-                                          "among the others can be");
+    if (c->svg != NULL) {
+        return cli_error(c->args.command, "--jobs takes no --svg");
     }
     if (c->jobs_file != NULL && c->job.hosts != NULL) {
         return cli_error(c->args.command, "--hosts and --jobs FILE: each line has its own hosts");

@@ -34,7 +34,7 @@ static struct sim_command given = {
     .fragment_deviation = 10,
     .warm = 100,
     .span = 200};
-static const char *rare, *clocks, *fragments, *background, *burst;
+static const char *rare, *clocks, *fragments, *burst;
 
 /* Which job, what it does, how it is told: what each line of --jobs FILE may say. */
 static const struct cli_option job_options[] = {
@@ -86,8 +86,6 @@ static const struct cli_option other_options[] = {
      "the hosts' clocks differ by up to NS and run fast or slow by up to PPM", .where = &clocks},
     {"--compare-clocks", 0, CLI_FLAG, NULL,
      "ranks do not know the clocks' differences and measure them first", .where = &given.compare},
-    {"--background", 0, CLI_TEXT, "LOAD:BYTES",
-     "all other hosts send messages at random, at this load", .where = &background},
     {"--svg", 0, CLI_OUTPUT, "FILE", "draw the links' use over time; the curve of --traffic",
      .where = &given.svg, .words = cli_svg_only},
     {"--until", 0, CLI_REAL, "US", "--svg: end of the time axis, unless the run ends later",
@@ -228,7 +226,6 @@ static int take_pairs(struct sim_command *c)
         {"--rare", rare, {1, 1e6}, {&c->rare, &c->rare_length}},
         {"--clock", clocks, {1e15, 1e5}, {&offset, &drift}},
         {"--fragments", fragments, {1e6, 1e6}, {&c->fragment, &c->fragment_deviation}},
-        {"--background", background, {1, 1e9}, {&c->background_load, &c->background_bytes}},
     };
 
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {

@@ -220,11 +220,11 @@ int sim_traffic_curve(struct sim_command *c)
     int status;
 
     if (c->job.ranks_per_host > 0 || c->plan != NULL || c->pace != NULL || c->schedule ||
-        c->verify || c->background_load > 0 || c->jobs_file != NULL) {
+        c->verify || c->jobs_file != NULL) {
         return cli_error(
             c->args.command,
-            "--traffic takes no --ranks-per-host, --plan, --schedule, --pace, --verify, "
-            "--background or --jobs FILE");
+            "--traffic takes no --ranks-per-host, --plan, --schedule, --pace, --verify "
+            "or --jobs FILE");
     }
     status = run_curve(&v);
     free(v.member);

@@ -7,7 +7,6 @@
 #include "exec/engine.h"
 #include "exec/pace/pace.h"
 #include "sim/net.h"
-#include "sim/traffic.h"
 
 enum { SIM_CIRCLE_MAX = 64 };
 
@@ -108,9 +107,6 @@ struct sim_run_params {
     const struct ibshift_fabric *graph; /* with tables that lead from each host to each other */
     struct sim_fabric_options fabric;
     struct sim_net_options net;
-    struct sim_traffic_options background; /* load 0: none */
-    const uint32_t *others;                /* the hosts that make it */
-    uint32_t other_count;
     uint64_t limit;                                /* ps: give up then */
     void (*progress)(void *context, double share); /* now and then; NULL: nobody looks */
     void *progress_context;
@@ -121,7 +117,6 @@ struct sim_run {
     struct sim_queue queue;
     struct sim_net *net;
     struct sim_fabric *fabric;
-    struct sim_traffic *traffic; /* NULL: none */
     struct ibshift_pages *pages; /* shared by all ranks: one is turned at a time */
     struct sim_job *job;
     uint32_t jobs;

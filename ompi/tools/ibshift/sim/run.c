@@ -8,16 +8,11 @@ enum {
     LOOKS_PER_DEADLOCK_CHECK = 64, /* that check costs a walk over the fabric */
 };
 
-/* What arrives is the ranks' or the background's. */
 static void arrived(void *context, uint32_t user, enum sim_arrival arrival)
 {
     struct sim_run *run = context;
 
-    if ((user & SIM_USER_TRAFFIC) && !(user & SIM_USER_GRANT)) {
-        sim_traffic_arrived(run->traffic, user);
-    } else {
-        sim_net_arrived(run->net, user, arrival);
-    }
+    sim_net_arrived(run->net, user, arrival);
 }
 
 static void turn(void *context, uint32_t rank)
@@ -26,16 +21,6 @@ static void turn(void *context, uint32_t rank)
     struct sim_job *job = &run->job[run->job_of[rank]];
 
     sim_job_turn(job, rank - job->first);
-}
-
-static void prepare_background(struct sim_run *run)
-{
-    const struct sim_run_params *params = &run->params;
-    uint32_t *group = sim_zeroed(params->other_count, sizeof(*group));
-
-    run->traffic = sim_traffic_create(params->graph, &params->background, params->others, group,
-                                      params->other_count, run->fabric, &run->queue);
-    free(group);
 }
 
 /* Their ranks are numbered job by job. */
@@ -89,9 +74,6 @@ int sim_run_open(struct sim_run *run, const struct sim_run_params *params,
     for (uint32_t j = 0; rc == 0 && j < count; j++) {
         rc = sim_job_open(&run->job[j], err);
     }
-    if (rc == 0 && params->background.load > 0) {
-        prepare_background(run);
-    }
     return rc;
 }
 
@@ -103,7 +85,6 @@ void sim_run_close(struct sim_run *run)
     free(run->job);
     free(run->job_of);
     free(run->pages);
-    sim_traffic_free(run->traffic);
     sim_fabric_free(run->fabric);
     sim_net_free(run->net);
     sim_queue_free(&run->queue);
@@ -166,16 +147,11 @@ void sim_run_go(struct sim_run *run)
     int kind;
 
     sim_net_begin(run->net, run->fabric, turn, run);
-    if (run->traffic != NULL) {
-        sim_traffic_begin(run->traffic);
-    }
     while (run->running > 0 && sim_queue_pop(&run->queue, &event, &kind)) {
         if (kind < SIM_KINDS_FABRIC) {
             sim_fabric_event(run->fabric, kind, &event);
-        } else if (kind < SIM_KINDS_NET) {
-            sim_net_event(run->net, kind, &event);
         } else {
-            sim_traffic_event(run->traffic, &event);
+            sim_net_event(run->net, kind, &event);
         }
         if (run->queue.events % EVENTS_PER_LOOK == 0 && !look(run)) {
             return;

@@ -136,7 +136,7 @@ static void give_birth(struct sim_traffic *t, uint32_t source)
     to = t->members[t->start[s->group] + place];
     t->letters[letter] = (struct letter){.from = source, .to = to, .since = t->queue->now};
     s->under_way++;
-    flow = (struct sim_flow){.user = letter | SIM_USER_TRAFFIC,
+    flow = (struct sim_flow){.user = letter,
                              .from = s->host,
                              .bytes = t->options.bytes,
                              .gap = t->options.is_steady ? (uint64_t)s->interval : 0,
@@ -164,7 +164,7 @@ void sim_traffic_event(struct sim_traffic *t, const struct sim_event *event)
 
 void sim_traffic_left(struct sim_traffic *t, uint32_t user)
 {
-    struct letter *letter = &t->letters[user & ~SIM_USER_TRAFFIC];
+    struct letter *letter = &t->letters[user];
     uint64_t next = t->queue->now + (uint64_t)t->sources[letter->from].interval;
 
     if (!t->options.is_steady) {
@@ -178,8 +178,7 @@ void sim_traffic_left(struct sim_traffic *t, uint32_t user)
 
 void sim_traffic_arrived(struct sim_traffic *t, uint32_t user)
 {
-    uint32_t i = user & ~SIM_USER_TRAFFIC;
-    struct letter *letter = &t->letters[i];
+    struct letter *letter = &t->letters[user];
     struct source *s = &t->sources[letter->from];
     uint64_t latency = t->queue->now - letter->since;
 
@@ -189,7 +188,7 @@ void sim_traffic_arrived(struct sim_traffic *t, uint32_t user)
         t->latency_max = latency > t->latency_max ? latency : t->latency_max;
     }
     letter->next = t->unused;
-    t->unused = i;
+    t->unused = user;
     s->under_way--;
     if (s->waits) {
         s->waits = false;

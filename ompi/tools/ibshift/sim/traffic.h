@@ -1,7 +1,6 @@
 /*
  * Messages that nobody waits for: hosts send at a given load, to destinations by a pattern, and
- * figures are taken of what arrives. Alone for curves of latency over throughput, or in the
- * background of a job.
+ * figures are taken of what arrives, for curves of latency over throughput.
  */
 #ifndef IBSHIFT_SIM_TRAFFIC_H
 #define IBSHIFT_SIM_TRAFFIC_H
@@ -16,15 +15,12 @@ enum sim_pattern {
     SIM_PATTERNS
 };
 
-/* In a flow's user: traffic's, so that a job and its background can share a fabric. */
-#define SIM_USER_TRAFFIC 0x40000000u
-
 struct sim_traffic_options {
     enum sim_pattern pattern;
     double load;    /* share of each host's cable */
     uint64_t bytes; /* of a message */
     uint64_t warm;  /* ps: what arrives earlier does not count */
-    uint64_t end;   /* ps: nor what arrives later, and nothing is born; SIM_NEVER: it goes on */
+    uint64_t end;   /* ps: nor what arrives later, and nothing is born */
     uint64_t seed;
     /* One message of a host after the other, packets evenly spaced at the load, all hosts from
      * time 0 on; else messages are born at random (exponential intervals). */
@@ -51,7 +47,7 @@ void sim_traffic_free(struct sim_traffic *traffic);
 void sim_traffic_begin(struct sim_traffic *traffic);
 /* What sim_queue_pop() gave with the kind SIM_KIND_TRAFFIC. */
 void sim_traffic_event(struct sim_traffic *traffic, const struct sim_event *event);
-/* A flow with SIM_USER_TRAFFIC has arrived, or has left its host (only is_steady wants to know). */
+/* A flow has arrived, or has left its host (only is_steady wants to know). */
 void sim_traffic_arrived(struct sim_traffic *traffic, uint32_t user);
 void sim_traffic_left(struct sim_traffic *traffic, uint32_t user);
 
