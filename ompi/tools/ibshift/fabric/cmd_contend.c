@@ -13,6 +13,7 @@ enum { GUILTY = 5 }; /* links that are named: the busiest */
 struct contend {
     struct cli_args args;
     struct fabric_job job;
+    struct fabric_matrix matrix;
     const char *order, *plan; /* as given, or NULL */
     bool schedule, json;
     const char *title; /* of what is counted */
@@ -187,6 +188,7 @@ int cmd_fabric_contend(int argc, char **argv)
         FABRIC_JOB_LEADERS_OPTION(c.job),
         FABRIC_JOB_SEGMENTS_OPTION(c.job, "1"),
         FABRIC_JOB_LID_OPTION(c.job),
+        FABRIC_MATRIX_OPTIONS(c.matrix),
         cli_json_option(&c.json),
         {.name = NULL},
     };
@@ -198,10 +200,24 @@ int cmd_fabric_contend(int argc, char **argv)
     if (c.args.helped) {
         return CLI_OK;
     }
+    if (c.matrix.text == NULL && (c.matrix.bytes > 0 || c.matrix.certificate != NULL)) {
+        return cli_error(c.args.command, "--bytes and --certificate go with --matrix");
+    }
+    if (c.matrix.text != NULL &&
+        (c.order != NULL || c.schedule || c.plan != NULL || c.job.lid_offset > 0)) {
+        return cli_error(c.args.command, "--matrix counts blocks, in any order: it takes no "
+                                         "--order, --schedule, --plan or --lid-offset");
+    }
     fabric_job_open(&c.args, &c.job);
     fabric_args_tell_adaptive(&c.args, c.job.fabric, FABRIC_COUNTS_TABLES);
     fabric_job_check(&c.args, &c.job, c.plan);
     fabric_job_check_lid(&c.args, &c.job);
+    if (c.matrix.text != NULL) {
+        int status = fabric_contend_matrix(&c.args, &c.job, &c.matrix, c.json);
+
+        fabric_job_close(&c.job);
+        return status;
+    }
     if (c.job.lid_offset > 0 && (c.schedule || c.plan != NULL)) {
         return cli_error(c.args.command, "--lid-offset takes neither --schedule nor --plan");
     }
@@ -225,7 +241,6 @@ int cmd_fabric_contend(int argc, char **argv)
 struct schedule {
     struct cli_args args;
     struct fabric_job job;
-    struct fabric_matrix matrix;
     const char *output;
     bool json;
     struct ibshift_arrangement found;
@@ -362,10 +377,9 @@ static int write_file(const struct schedule *s)
 
 int cmd_fabric_schedule(int argc, char **argv)
 {
-    struct schedule s = {.matrix = {.text = NULL}};
+    struct schedule s = {.output = NULL};
     const struct cli_option options[] = {
         FABRIC_JOB_OPTIONS(s.job),
-        FABRIC_MATRIX_OPTIONS(s.matrix),
         cli_output_option(&s.output, "write the table (one line per rank) or the order of hosts"),
         cli_json_option(&s.json),
         {.name = NULL},
@@ -378,16 +392,8 @@ int cmd_fabric_schedule(int argc, char **argv)
     if (s.args.helped) {
         return CLI_OK;
     }
-    if (s.matrix.text == NULL && (s.matrix.bytes > 0 || s.matrix.certificate != NULL)) {
-        return cli_error(s.args.command, "--bytes and --certificate go with --matrix");
-    }
     fabric_job_open(&s.args, &s.job);
     fabric_args_tell_adaptive(&s.args, s.job.fabric, FABRIC_COUNTS_TABLES);
-    if (s.matrix.text != NULL) {
-        status = fabric_schedule_matrix(&s.args, &s.job, &s.matrix, s.output, s.json);
-        fabric_job_close(&s.job);
-        return status;
-    }
     fabric_must(&s.args,
                 ibshift_arrange(s.job.placement, s.job.order, s.job.order_count,
                                 IBSHIFT_ARRANGE_ALL, &s.found, &err),

@@ -116,7 +116,7 @@ const struct ibshift_alg *fabric_job_plan(const struct cli_args *args, struct fa
                                           const char *text, const uint32_t *members,
                                           struct ibshift_plan *plan);
 
-/* `ibshift fabric schedule --matrix`: stages of an all-to-all whose blocks differ. */
+/* `ibshift fabric contend --matrix`: an all-to-all whose blocks differ. */
 struct fabric_matrix {
     const char *text;        /* of fabric/matrix.h; NULL: all blocks are alike */
     uint64_t bytes;          /* 0: not given */
@@ -140,8 +140,7 @@ struct fabric_matrix {
             .where = &(matrix).certificate                                                         \
     }
 
-/* Prints what was found; output: the table's file, or NULL. */
-int fabric_schedule_matrix(const struct cli_args *args, struct fabric_job *job,
-                           const struct fabric_matrix *matrix, const char *output, bool is_json);
+int fabric_contend_matrix(const struct cli_args *args, struct fabric_job *job,
+                          const struct fabric_matrix *matrix, bool is_json);
 
 #endif

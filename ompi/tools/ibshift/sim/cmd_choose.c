@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "choose/choose.h"
-#include "fabric/weighted.h"
 #include "plan/alg_emit.h"
 #include "plan/walk.h"
 
@@ -220,31 +219,6 @@ static void take_peer(struct sim_command *c)
     c->title = c->peer_text;
 }
 
-/* A table made for the sizes. */
-static int schedule_sizes(struct sim_command *c)
-{
-    const struct ibshift_placement *p = c->job.placement;
-    size_t pairs = (size_t)p->ranks * p->ranks;
-    uint64_t *bytes = sim_zeroed(pairs, sizeof(*bytes));
-    const struct ibshift_weighted_job job = {p->paths, p->ranks, p->member_of, bytes,
-                                             IBSHIFT_TABLE_MEMORY};
-    struct ibshift_weighted made;
-    int rc;
-
-    for (size_t i = 0; i < pairs; i++) {
-        bytes[i] = (uint64_t)c->unequal->sent[i];
-    }
-    rc = ibshift_weighted_make(&job, &made);
-    free(bytes);
-    if (rc != 0) {
-        return cli_error(c->args.command, "no memory for a table of %u ranks", p->ranks);
-    }
-    c->found.kind = IBSHIFT_ARRANGE_TABLE;
-    c->found.schedule = (struct ibshift_schedule){made.table, made.to, made.from, NULL};
-    c->title = "a table of stages, longest blocks first";
-    return CLI_OK;
-}
-
 static int choose_order(struct sim_command *c)
 {
     const struct ibshift_placement *p = c->job.placement;
@@ -254,9 +228,6 @@ static int choose_order(struct sim_command *c)
     if (c->order != NULL) {
         fabric_job_shift(&c->args, &c->job, c->order, &c->shift, &c->title);
         return CLI_OK;
-    }
-    if (c->schedule && c->unequal != NULL) {
-        return schedule_sizes(c);
     }
     if (ibshift_arrange(p, c->job.order, c->job.order_count, ways, &c->found, &err) != 0) {
         return fabric_args_fail(&c->args, &err);

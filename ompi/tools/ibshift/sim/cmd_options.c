@@ -426,8 +426,10 @@ int sim_take_sizes(struct sim_command *c)
     if (c->sizes == NULL) {
         return CLI_OK;
     }
-    if (c->plan != NULL || c->verify) {
-        return cli_error(c->args.command, "--sizes takes neither --plan nor --verify");
+    if (c->plan != NULL || c->verify || c->schedule) {
+        return cli_error(c->args.command,
+                         "--sizes takes neither --plan nor --verify, and no --schedule, whose "
+                         "table is for blocks that are alike");
     }
     if (ranks > SIM_SIZES_RANKS_MAX) {
         return cli_error(c->args.command, "--sizes: at most %d ranks, there are %u",
