@@ -197,7 +197,115 @@ static int copied(struct ranks *r)
            s.probes != probes;
 }
 
+/* Both sides know of each run whether the grant to a rank holds, and how long its message is. */
+static bool is_anew(int to_rank, uint32_t run)
+{
+    return (run * 2654435761u >> (4 + to_rank)) % 4 == 0;
+}
+
+static size_t opened_length(int to_rank, uint32_t run)
+{
+    return LENGTH - 64 * ((run / 6 + (uint32_t)to_rank) % 3);
+}
+
+static void begin_opened(struct test *t, bool is_send, uint32_t peer, uint32_t run, uint32_t place)
+{
+    int to_rank = is_send ? (int)peer : t->r->self;
+
+    test_post(t, is_send,
+              &(struct ibshift_net_message){.peer = peer,
+                                            .key = {.comm = 7, .seq = run, .tag = 3},
+                                            .buffer = is_send ? from : to[peer][place],
+                                            .length = opened_length(to_rank, run),
+                                            .standing = IBSHIFT_NET_OPENED | 9,
+                                            .is_anew = is_anew(to_rank, run),
+                                            .cookie = is_send ? run + SENDS : run});
+}
+
+/* Whether that run needs a grant to the rank. */
+static bool is_granted_in(int to_rank, uint32_t run)
+{
+    return run == 0 || is_anew(to_rank, run) ||
+           opened_length(to_rank, run) != opened_length(to_rank, run - 1);
+}
+
+/* A grant for each change, and for none else: of the place, and of the length. */
+static int opened(struct ranks *r)
+{
+    struct test t = {.r = r};
+    uint64_t random = (uint64_t)r->self + 9, mine = 0, grants = 0;
+    struct ibshift_net_verbs_stats s;
+    uint32_t peer = !r->self, place = 0;
+
+    for (uint32_t run = 0; run < RUNS; run++) {
+        place = is_anew(r->self, run) ? !place : place;
+        mine += is_granted_in(r->self, run);
+        grants += is_granted_in((int)peer, run);
+        ranks_barrier(r, (int)run);
+        ranks_fill(from, LENGTH, seed_of(7, run, r->self));
+        begin_opened(&t, true, peer, run, 0);
+        for (uint64_t i = 0; i < ranks_random(&random) % 3 * 500; i++) {
+            test_poll_once(&t);
+        }
+        begin_opened(&t, false, peer, run, place);
+        test_finish(&t);
+        test_expect(&t, run, 0, peer);
+        test_expect(&t, run + SENDS, 0, peer);
+        if (ranks_differs(to[peer][place], opened_length(r->self, run),
+                          seed_of(7, run, (int)peer)) >= 0) {
+            ranks_fail(r, "run %u differs", run);
+        }
+    }
+    s = ranks_stats(r);
+    printf("%lu long messages, %lu with a grant that stood, %lu control messages\n", s.rendezvous,
+           s.standing, s.control);
+    ibshift_net_revoke(r->net, 7, IBSHIFT_NET_OPENED | 9, RUNS - 1);
+    for (uint32_t run = 0; run < 4; run++) { /* the connection lives */
+        exchange(&t, peer, 8, run, &random);
+    }
+    return s.rendezvous != RUNS || s.standing != RUNS - grants || s.control > mine + 1;
+}
+
+/* Rank 0 gives a run up in which rank 1 may write, and has not: it never does. */
+static int revoked(struct ranks *r)
+{
+    struct test t = {.r = r};
+    uint32_t peer = !r->self, run = 0;
+
+    for (; run < 2; run++) { /* two in which the grant stands, or not at all */
+        ranks_barrier(r, (int)run);
+        ranks_fill(from, LENGTH, seed_of(7, run, r->self));
+        begin_opened(&t, true, peer, run, 0);
+        begin_opened(&t, false, peer, run, 0);
+        test_finish(&t);
+    }
+    ranks_barrier(r, (int)run);
+    if (r->self == 0) {
+        ibshift_net_cancel(r->net, 7, run);
+        ibshift_net_revoke(r->net, 7, IBSHIFT_NET_OPENED | 9, run);
+        memset(to[peer][0], 0, LENGTH);
+    }
+    ranks_barrier(r, (int)run + 1);
+    if (r->self == 1) {
+        ranks_fill(from, LENGTH, seed_of(7, run, r->self));
+        begin_opened(&t, true, peer, run, 0);
+        test_finish(&t);
+        if (t.status[run + SENDS] == 0) {
+            ranks_fail(r, "it wrote where its grant was revoked");
+        }
+        test_expect(&t, run + SENDS, t.status[run + SENDS], peer);
+    }
+    ranks_barrier(r, (int)run + 2);
+    for (size_t i = 0; i < LENGTH && r->self == 0; i++) {
+        if (to[peer][0][i] != 0) {
+            ranks_fail(r, "byte %zu has been written", i);
+        }
+    }
+    return 0;
+}
+
 static const struct test_case cases[] = {
+    {"opened", opened, 2, 0, 0, 0},       {"revoked", revoked, 2, 0, 0, 0},
     {"again", again, 2, 0, 0, 0},         {"shorter", shorter, 2, 0, 0, 0},
     {"death", death, 3, 2, 0, 0},         {"late", late, 2, 0, 0, 0},
     {"elsewhere", elsewhere, 2, 0, 0, 0}, {"copied", copied, 2, 0, 0, 0}};

@@ -70,6 +70,11 @@ static void forget(struct ibshift_net *net, uint32_t comm)
     ibshift_net_forget(by_peer(net)->far, comm);
 }
 
+static void revoke(struct ibshift_net *net, uint32_t comm, uint32_t standing, uint32_t seq)
+{
+    ibshift_net_revoke(by_peer(net)->far, comm, standing, seq);
+}
+
 static int mem_register(struct ibshift_net *net, void *base, size_t length,
                         struct ibshift_net_mem **mem)
 {
@@ -96,6 +101,7 @@ static const struct ibshift_net_ops ops = {
     .has_given_up = ibshift_given_up_why,
     .enter = ibshift_given_up_enter,
     .forget = forget,
+    .revoke = revoke,
     .mem_register = mem_register,
     .mem_release = mem_release,
     .destroy = destroy,

@@ -57,6 +57,8 @@ static inline bool ibshift_net_is_of(const struct ibshift_net_key *key, uint32_t
 
 struct ibshift_net_mem; /* a registration; the net's own */
 
+enum { IBSHIFT_NET_OPENED = 1 << 30 }; /* above it a number has no bits */
+
 /* Read by send() and recv() during the call only; the buffer is lent until the message ends. */
 struct ibshift_net_message {
     uint32_t peer;
@@ -72,8 +74,12 @@ struct ibshift_net_message {
     /* The same number on both sides: a message with this communicator, number and tag comes to the
        same place each time, has the same length, and its sender sends it only when the receiver does not
        need any more what came there before. So the first grant may stand until the communicator is
-       forgotten: a hint; 0 where it is not so, or recv() does not want it. */
+       forgotten: a hint; 0 where it is not so, or recv() does not want it. Where the number is
+       IBSHIFT_NET_OPENED, the receiver has said that what came before may be overwritten, in this
+       collective, before the message is sent, and its length may change. */
     uint32_t standing;
+    bool
+        is_anew; /* of an opened number: the grant that stood does not hold, recv() sends another; both know */
 
     /* send() of a long message: the adapter has one piece of so many bytes at a time, and gets the
      * next when that has left; 0: it has the whole message. beside: messages that should be under way so at a time. Hints. */
@@ -257,6 +263,10 @@ struct ibshift_net_ops {
      */
     void (*forget)(struct ibshift_net *net, uint32_t comm);
 
+    /* The grants of a number that is opened stand no longer, on this side. A peer that may yet write by one, for its
+       message of (comm, seq) has not come, loses its connection. NULL: none ever stands. */
+    void (*revoke)(struct ibshift_net *net, uint32_t comm, uint32_t standing, uint32_t seq);
+
     /*
      * Asks whether the peer is alive: when it is not, its posted messages get their failed events
      * after a while. A peer that lives but is late, even one that never entered the library, is
@@ -377,6 +387,14 @@ static inline void ibshift_net_forget(struct ibshift_net *net, uint32_t comm)
 {
     if (net->ops->forget != NULL) {
         net->ops->forget(net, comm);
+    }
+}
+
+static inline void ibshift_net_revoke(struct ibshift_net *net, uint32_t comm, uint32_t standing,
+                                      uint32_t seq)
+{
+    if (net->ops->revoke != NULL) {
+        net->ops->revoke(net, comm, standing, seq);
     }
 }
 

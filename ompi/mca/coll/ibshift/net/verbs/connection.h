@@ -87,7 +87,10 @@ struct ibshift_note {
     struct ibshift_region *region; /* to be put back at the end, or NULL */
     struct ibshift_wire_grant to;  /* LONG, GRANT, CONTROL */
     union {                        /* by kind */
-        uint32_t grant;            /* RECV: its place in the table of grants */
+        struct {                   /* RECV, STANDING */
+            uint32_t grant;        /* its place in the table of grants */
+            uint32_t came;         /* the collective whose message came last */
+        };
         struct ibshift_slot *slot; /* HELD: where it lies */
         struct {                   /* LONG */
             uint64_t since;        /* when it began to wait */

@@ -332,6 +332,7 @@ static const struct ibshift_net_ops ops = {
     .enter = ibshift_given_up_enter,
     .ask = net_ask_after,
     .forget = net_forget,
+    .revoke = ibshift_nv_standing_revoke,
     .granted = net_is_granted,
     .leave = net_leave,
     .mem_register = net_mem_register,

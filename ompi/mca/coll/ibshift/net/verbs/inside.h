@@ -70,7 +70,7 @@ struct ibshift_net_verbs {
     struct ibshift_connection *blocked, **blocked_end;
 
     /* messages */
-    struct ibshift_match_table rx, tx;
+    struct ibshift_match_table rx, tx, standing;
     const struct ibshift_net_message *wanted; /* by try_recv() now; NULL: nothing is, or it came */
     struct ibshift_note **grants;             /* by place */
     uint16_t *grant_ages;
@@ -125,6 +125,9 @@ static inline struct ibshift_note *ibshift_note_find(const struct ibshift_match_
 
 /* memory.c: slots, notes, events, registration */
 struct ibv_mr *ibshift_nv_register_relaxed(struct ibv_pd *pd, void *base, size_t length);
+/* Registers unless mem covers it already; the note then owns the region. */
+int ibshift_nv_cover(struct ibshift_note *note, struct ibshift_net_mem *mem,
+                     struct ibshift_region **region);
 struct ibshift_slot *ibshift_nv_slot_take(struct ibshift_net_verbs *nv);
 void ibshift_nv_slot_free(struct ibshift_net_verbs *nv, struct ibshift_slot *slot);
 void ibshift_nv_receives_post(struct ibshift_net_verbs *nv, struct ibshift_lane *lane);
@@ -204,6 +207,9 @@ int ibshift_nv_put(struct ibshift_connection *c, struct ibshift_wire *head, cons
                    bool may_ring);
 int ibshift_nv_post_copy(struct ibshift_connection *c, struct ibv_send_wr *wr, const void *data,
                          uint32_t length);
+int ibshift_nv_post_write(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
+                          struct ibv_send_wr *wr, bool is_signaled);
+int ibshift_nv_put_piece(struct ibshift_note *note);
 void ibshift_nv_tell(struct ibshift_connection *c);
 void ibshift_nv_tell_nothing(struct ibshift_connection *c);
 void ibshift_nv_flush(struct ibshift_connection *c);
@@ -248,16 +254,19 @@ void ibshift_nv_grant_again(struct ibshift_note *recv);
 void ibshift_nv_granted(struct ibshift_connection *c, const struct ibshift_wire *head,
                         const struct ibshift_wire_grant *body);
 int ibshift_nv_write(struct ibshift_note *note);
-void ibshift_nv_leave_came(struct ibshift_connection *c, const struct ibshift_wire *head,
-                           const struct ibshift_wire_grant *body);
-/* ... and grants that are good for more than one */
-struct ibshift_note *ibshift_nv_standing(const struct ibshift_connection *c, bool is_ours,
-                                         uint32_t standing, const struct ibshift_net_key *key);
+
+/* ... and grants that are good for more than one message; NULL: the send waits for one */
+const struct ibshift_note *ibshift_nv_standing_grant(const struct ibshift_connection *c,
+                                                     const struct ibshift_net_message *m);
 bool ibshift_nv_may_stand(const struct ibshift_net_verbs *nv);
 void ibshift_nv_stand(struct ibshift_note *recv);
-int ibshift_nv_standing_recv(struct ibshift_note *note, const struct ibshift_net_message *m);
+void ibshift_nv_standing_keep(const struct ibshift_note *send);
+/* As recv() in net.h; -ENOENT: none stands for this one. */
+int ibshift_nv_standing_recv(struct ibshift_connection *c, const struct ibshift_net_message *m);
 void ibshift_nv_standing_came(struct ibshift_note *note, uint32_t parts);
 void ibshift_nv_standing_forget(struct ibshift_net_verbs *nv, uint32_t comm);
+void ibshift_nv_standing_revoke(struct ibshift_net *net, uint32_t comm, uint32_t standing,
+                                uint32_t seq);
 
 /* short.c: short messages, and posted receives of all lengths */
 int ibshift_nv_send_short(struct ibshift_connection *c, const struct ibshift_net_message *m);

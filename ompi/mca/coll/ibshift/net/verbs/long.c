@@ -13,42 +13,6 @@ static int device_of(const struct ibshift_net_verbs *nv, const struct ibshift_ra
     return (int)(rail->lane - nv->lanes);
 }
 
-static void say_copied(struct ibshift_net_verbs *nv, size_t length, int rc)
-{
-    char line[256];
-
-    nv->stats.copied++;
-    if (nv->has_said_copy || nv->options.say == NULL) {
-        return;
-    }
-    nv->has_said_copy = true;
-    snprintf(line, sizeof(line),
-             "%zu bytes could not be registered with the device (%s): long messages are copied, "
-             "which is slower. Limits: locked memory (ulimit -l), vm.max_map_count, and the "
-             "device's own",
-             length, strerror(-rc));
-    nv->options.say(nv->options.context, line);
-}
-
-/* Registers unless mem covers it already; the note then owns the region. */
-static int cover(struct ibshift_note *note, struct ibshift_net_mem *mem,
-                 struct ibshift_region **region)
-{
-    struct ibshift_net_verbs *nv = note->connection->net;
-
-    if (mem != NULL) {
-        *region = (struct ibshift_region *)mem;
-        return 0;
-    }
-    int rc = ibshift_nv_region_get(nv, note->buffer, note->length, region);
-    if (rc == 0) {
-        note->region = *region;
-    } else {
-        say_copied(nv, note->length, rc);
-    }
-    return rc;
-}
-
 /* Tells the sender of a posted receive where to write. */
 void ibshift_nv_grant(struct ibshift_note *recv, struct ibshift_net_mem *mem)
 {
@@ -62,7 +26,7 @@ void ibshift_nv_grant(struct ibshift_note *recv, struct ibshift_net_mem *mem)
     recv->grant = place | (uint32_t)(nv->grant_ages[place] & 0x1fff) << 16;
     recv->is_granted = true;
     grant.id = recv->grant;
-    if (nv->options.is_tolerant || cover(recv, mem, &region) != 0) {
+    if (nv->options.is_tolerant || ibshift_nv_cover(recv, mem, &region) != 0) {
         recv->standing = 0;
         grant.pieces = IBSHIFT_GRANT_PIECES;
     } else {
@@ -84,33 +48,59 @@ void ibshift_nv_grant_again(struct ibshift_note *recv)
 }
 
 /*
- * Standing grants. Where the receiver's buffer is the library's own, a message that comes again comes to
- * the same place (net.h). Its first grant says that it stands: both sides keep it when the message
- * is over, and the next one with the same communicator, number and tag is written without another. What
- * the sender may overwrite, and when, is the affair of those who name the number.
+ * Standing grants. Where a message that comes again comes to the same place (net.h), its first grant says
+ * that it stands: both sides keep it when the message is over, and the next one with the same
+ * communicator, number and tag is written without another. What the sender may overwrite, and when, is
+ * the affair of those who name the number.
  *
  * Whether a grant stands the receiver alone decides, with the first one; so both know it when the second
- * message comes. A grant stands until the communicator is forgotten. Once anything has failed in this
- * process, a peer that has not heard of it may write late, on whatever communicator: the grants of what
- * is forgotten then take nothing any more, and hold their memory, until the connection ends.
+ * message comes. A grant stands until its number is revoked, or the communicator is forgotten. Once
+ * anything has failed in this process, a peer that has not heard of it may write late, on whatever
+ * communicator: the grants of what is forgotten then take nothing any more, and hold their memory, until
+ * the connection ends. Opened numbers need not that: nobody writes before the receiver has said so.
  */
-/* NULL: there is none. */
-struct ibshift_note *ibshift_nv_standing(const struct ibshift_connection *c, bool is_ours,
-                                         uint32_t standing, const struct ibshift_net_key *key)
+/* In their table: no other has such a key. */
+static struct ibshift_net_key key_of(const struct ibshift_net_key *key, uint32_t standing,
+                                     bool is_ours)
 {
-    struct ibshift_note *note = standing != 0 ? c->standing.first : NULL;
+    return (struct ibshift_net_key){key->comm, standing << 1 | is_ours, key->tag};
+}
 
-    while (note != NULL && (note->is_granted != is_ours || note->standing != standing ||
-                            note->match.key.comm != key->comm || note->match.key.tag != key->tag)) {
-        note = note->next;
-    }
-    return note;
+/* NULL: there is none. */
+static struct ibshift_note *find(const struct ibshift_connection *c,
+                                 const struct ibshift_net_message *m, bool is_ours)
+{
+    struct ibshift_net_key key = key_of(&m->key, m->standing, is_ours);
+
+    return m->standing == 0 || c->standing.first == NULL
+               ? NULL
+               : ibshift_note_find(&c->net->standing, c, &key);
+}
+
+/* Both sides know that it does not hold any more. */
+static bool is_outdated(const struct ibshift_note *note, const struct ibshift_net_message *m)
+{
+    return (m->standing & IBSHIFT_NET_OPENED) != 0 && (m->is_anew || note->to.length != m->length);
+}
+
+const struct ibshift_note *ibshift_nv_standing_grant(const struct ibshift_connection *c,
+                                                     const struct ibshift_net_message *m)
+{
+    const struct ibshift_note *note = find(c, m, false);
+
+    return note == NULL || is_outdated(note, m) ? NULL : note;
 }
 
 /* Most grants stay for messages that come once. */
 bool ibshift_nv_may_stand(const struct ibshift_net_verbs *nv)
 {
     return nv->free_grant_count > IBSHIFT_GRANTS / 2;
+}
+
+static void enter(struct ibshift_note *note, bool is_ours)
+{
+    note->match.key = key_of(&note->match.key, note->standing, is_ours);
+    ibshift_match_add(&note->connection->net->standing, &note->match);
 }
 
 /* A message has come whose grant stands: what is left of its note when it has ended. */
@@ -123,14 +113,17 @@ void ibshift_nv_stand(struct ibshift_note *recv)
     ibshift_nv_event(nv, recv->cookie, recv->connection->peer, 0);
     recv->kind = IBSHIFT_NOTE_STANDING;
     recv->parts = 0;
+    recv->came = recv->match.key.seq;
+    enter(recv, true);
     ibshift_note_move(&recv->connection->standing, recv);
 }
 
 /* A send's grant stands, and it is written. Without memory it is asked for again: see probe(). */
-static void keep_standing(const struct ibshift_note *send)
+void ibshift_nv_standing_keep(const struct ibshift_note *send)
 {
     struct ibshift_connection *c = send->connection;
-    struct ibshift_note *note = ibshift_nv_standing(c, false, send->standing, &send->match.key);
+    struct ibshift_net_message m = {.key = send->match.key, .standing = send->standing};
+    struct ibshift_note *note = find(c, &m, false);
 
     if (note == NULL) {
         note = ibshift_nv_note_new(c, IBSHIFT_NOTE_STANDING, &send->match.key);
@@ -138,13 +131,14 @@ static void keep_standing(const struct ibshift_note *send)
             return;
         }
         note->standing = send->standing;
+        enter(note, false);
         ibshift_note_append(&c->standing, note);
     }
     note->to = send->to;
 }
 
-/* Of a message whose grant stands; results as of recv() in net.h. */
-int ibshift_nv_standing_recv(struct ibshift_note *note, const struct ibshift_net_message *m)
+/* Of a message whose grant stands. */
+static int take(struct ibshift_note *note, const struct ibshift_net_message *m)
 {
     struct ibshift_net_verbs *nv = note->connection->net;
     struct ibshift_connection *c = note->connection;
@@ -158,8 +152,10 @@ int ibshift_nv_standing_recv(struct ibshift_note *note, const struct ibshift_net
     }
     if (note->has_come) {
         note->has_come = false;
+        note->came = m->key.seq;
         return IBSHIFT_NET_DONE;
     }
+    ibshift_match_remove(&note->match);
     note->kind = IBSHIFT_NOTE_RECV;
     note->is_again = true;
     note->match.key = m->key;
@@ -168,6 +164,20 @@ int ibshift_nv_standing_recv(struct ibshift_note *note, const struct ibshift_net
     ibshift_note_move(&c->resting, note);
     ibshift_match_add(&nv->rx, &note->match);
     return IBSHIFT_NET_PENDING;
+}
+
+int ibshift_nv_standing_recv(struct ibshift_connection *c, const struct ibshift_net_message *m)
+{
+    struct ibshift_note *note = find(c, m, true);
+
+    if (note != NULL && is_outdated(note, m)) {
+        if (note->has_come) {
+            return ibshift_nv_mismatch(c, &m->key, m->length, note->length);
+        }
+        ibshift_nv_note_end(note, 0);
+        note = NULL;
+    }
+    return note == NULL ? -ENOENT : take(note, m);
 }
 
 /* A part of a message whose receive is not posted yet. */
@@ -181,6 +191,12 @@ void ibshift_nv_standing_came(struct ibshift_note *note, uint32_t parts)
     }
 }
 
+static bool may_be_written_late(const struct ibshift_note *note)
+{
+    return note->is_granted && (note->standing & IBSHIFT_NET_OPENED) == 0 &&
+           ibshift_net_has_failed(&note->connection->net->net);
+}
+
 static void forget(struct ibshift_connection *c, uint32_t comm)
 {
     struct ibshift_note *next;
@@ -190,8 +206,8 @@ static void forget(struct ibshift_connection *c, uint32_t comm)
         if (ibshift_net_comm(n->match.key.comm) != comm) {
             continue;
         }
-        if (ibshift_net_has_failed(&c->net->net) && n->is_granted) {
-            n->standing = 0; /* found by nobody */
+        if (may_be_written_late(n)) {
+            ibshift_match_remove(&n->match); /* found by nobody */
             n->has_come = false;
         } else {
             ibshift_nv_note_end(n, 0);
@@ -203,6 +219,54 @@ void ibshift_nv_standing_forget(struct ibshift_net_verbs *nv, uint32_t comm)
 {
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         forget(nv->connections[i], comm);
+    }
+}
+
+static bool is_of(const struct ibshift_note *note, uint32_t comm, uint32_t standing)
+{
+    return note->standing == standing && ibshift_net_comm(note->match.key.comm ^ comm) == 0;
+}
+
+/* As long as its message of that collective has not come. */
+static bool may_write(const struct ibshift_connection *c, uint32_t comm, uint32_t standing,
+                      uint32_t seq)
+{
+    const struct ibshift_note *n = c->standing.first;
+
+    while (n != NULL &&
+           (!is_of(n, comm, standing) || !n->is_granted || n->has_come || n->came == seq)) {
+        n = n->next;
+    }
+    return n != NULL;
+}
+
+static void end_all(struct ibshift_connection *c, uint32_t comm, uint32_t standing)
+{
+    struct ibshift_note *next;
+
+    for (struct ibshift_note *n = c->standing.first; n != NULL; n = next) {
+        next = n->next;
+        if (is_of(n, comm, standing)) {
+            ibshift_nv_note_end(n, 0);
+        }
+    }
+}
+
+void ibshift_nv_standing_revoke(struct ibshift_net *net, uint32_t comm, uint32_t standing,
+                                uint32_t seq)
+{
+    struct ibshift_net_verbs *nv = ibshift_nv(net);
+
+    for (uint32_t i = 0; i < nv->connection_count; i++) {
+        struct ibshift_connection *c = nv->connections[i];
+
+        if (may_write(c, comm, standing, seq)) {
+            ibshift_nv_break(c, -ECONNRESET,
+                             "collective %u on communicator %u was given up "
+                             "while a grant to the peer stood for its buffer",
+                             seq, ibshift_net_comm(comm));
+        }
+        end_all(c, comm, standing);
     }
 }
 
@@ -230,7 +294,7 @@ static void find_keys(struct ibshift_note *note)
     struct ibshift_connection *c = note->connection;
     struct ibshift_region *region = NULL;
 
-    note->is_copied = cover(note, note->mem, &region) != 0;
+    note->is_copied = ibshift_nv_cover(note, note->mem, &region) != 0;
     for (int i = 0; i < c->rails && !note->is_copied; i++) {
         note->local_key[i] = region->mr[device_of(nv, &c->rail[i])]->lkey;
     }
@@ -249,7 +313,7 @@ static void start(struct ibshift_note *note, const struct ibshift_wire_grant *gr
     note->to = *grant;
     note->is_granted = true;
     if ((grant->pieces & IBSHIFT_GRANT_STANDS) != 0 && note->standing != 0) {
-        keep_standing(note);
+        ibshift_nv_standing_keep(note);
     }
     cut(note);
     nv->stats.rendezvous++;
@@ -273,8 +337,7 @@ int ibshift_nv_send_long(struct ibshift_connection *c, const struct ibshift_net_
     struct ibshift_net_verbs *nv = c->net;
     struct ibshift_note *grant = c->out.grants == 0 ? NULL : ibshift_note_find(&nv->tx, c, &m->key);
     struct ibshift_note *note = ibshift_nv_note_post(c, IBSHIFT_NOTE_LONG, m);
-    const struct ibshift_note *standing =
-        grant == NULL ? ibshift_nv_standing(c, false, m->standing, &m->key) : NULL;
+    const struct ibshift_note *standing = grant == NULL ? ibshift_nv_standing_grant(c, m) : NULL;
 
     if (note == NULL) {
         return -ENOMEM;
@@ -339,27 +402,6 @@ static size_t early_end(const struct ibshift_note *note, uint32_t parts)
                : (note->length - note->early) / PACKET * PACKET;
 }
 
-/*
- * Switches that route adaptively keep writes with immediate data on the static route. Where data is
- * meant to leave it, the immediate data goes behind on its own: its completion tells the receiver
- * that all before it is there.
- */
-static int post_write(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
-                      struct ibv_send_wr *wr, bool is_signaled)
-{
-    struct ibv_send_wr data = *wr;
-
-    if (!nv->options.adaptive || wr->opcode != IBV_WR_RDMA_WRITE_WITH_IMM) {
-        return ibshift_rail_post(nv, rail, wr, is_signaled);
-    }
-    data.opcode = IBV_WR_RDMA_WRITE;
-    data.wr_id = 0;
-    wr->num_sge = 0;
-    nv->stats.empty++;
-    int rc = ibshift_rail_post(nv, rail, &data, false);
-    return rc != 0 ? rc : ibshift_rail_post(nv, rail, wr, is_signaled);
-}
-
 /* Up to the end of a part, or so many bytes. */
 static int write_some(struct ibshift_note *note, size_t limit)
 {
@@ -402,7 +444,7 @@ static int write_some(struct ibshift_note *note, size_t limit)
     note->done += n;
     c->out.slots_used += (uint32_t)has_news;
     nv->stats.pieces += note->piece > 0;
-    return post_write(nv, rail, &wr, kind != IBSHIFT_WR_PLAIN);
+    return ibshift_nv_post_write(nv, rail, &wr, kind != IBSHIFT_WR_PLAIN);
 }
 
 /* Of a buffer that cannot be registered: a copy is written to where it belongs, as the buffer would be. */
@@ -430,22 +472,6 @@ static int write_copy(struct ibshift_note *note)
     return rc;
 }
 
-/* To a buffer that cannot be registered. */
-static int send_piece(struct ibshift_note *note)
-{
-    struct ibshift_net_verbs *nv = note->connection->net;
-    size_t n = note->length - note->done;
-    struct ibshift_wire head = {
-        .key = note->match.key, .kind = IBSHIFT_WIRE_PIECE, .mark = note->to.id};
-
-    n = n < nv->net.max_eager ? n : nv->net.max_eager;
-    head.length = (uint32_t)n;
-    head.offset = (uint32_t)(note->done / nv->net.max_eager);
-    int rc = ibshift_nv_put(note->connection, &head, (uint8_t *)note->buffer + note->done, false);
-    note->done += rc == 0 ? n : 0;
-    return rc;
-}
-
 /* 0: all is posted, or a piece, and the note has left the queue; -EAGAIN: later; else the
  * connection broke. */
 int ibshift_nv_write(struct ibshift_note *note)
@@ -455,7 +481,7 @@ int ibshift_nv_write(struct ibshift_note *note)
 
     do {
         rc = !note->is_copied                                ? write_some(note, limit)
-             : (note->to.pieces & IBSHIFT_GRANT_PIECES) != 0 ? send_piece(note)
+             : (note->to.pieces & IBSHIFT_GRANT_PIECES) != 0 ? ibshift_nv_put_piece(note)
                                                              : write_copy(note);
     } while (rc == 0 && note->piece == 0 && note->done < note->length);
     if (rc == 0 && note->is_copied) {
@@ -464,16 +490,4 @@ int ibshift_nv_write(struct ibshift_note *note)
         ibshift_note_move(&note->connection->resting, note);
     }
     return rc;
-}
-
-/* For pacing: who leaves what aside. */
-void ibshift_nv_leave_came(struct ibshift_connection *c, const struct ibshift_wire *head,
-                           const struct ibshift_wire_grant *body)
-{
-    const struct ibshift_note *recv = ibshift_note_find(&c->net->rx, c, &head->key);
-
-    (void)body;
-    if (recv != NULL && recv->kind == IBSHIFT_NOTE_RECV) {
-        ibshift_nv_event(c->net, recv->cookie, c->peer, IBSHIFT_NET_LEFT);
-    }
 }

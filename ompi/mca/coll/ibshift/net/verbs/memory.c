@@ -1,6 +1,7 @@
 /* What the net owns: registered memory in slots, notes, events. Nothing grows with the peers but
    notes and events, with the messages that the owner has posted. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -91,6 +92,41 @@ void ibshift_nv_region_put(struct ibshift_net_verbs *nv, struct ibshift_region *
     }
     (void)ibshift_region_deregister(region);
     free(region);
+}
+
+static void say_copied(struct ibshift_net_verbs *nv, size_t length, int rc)
+{
+    char line[256];
+
+    nv->stats.copied++;
+    if (nv->has_said_copy || nv->options.say == NULL) {
+        return;
+    }
+    nv->has_said_copy = true;
+    snprintf(line, sizeof(line),
+             "%zu bytes could not be registered with the device (%s): long messages are copied, "
+             "which is slower. Limits: locked memory (ulimit -l), vm.max_map_count, and the "
+             "device's own",
+             length, strerror(-rc));
+    nv->options.say(nv->options.context, line);
+}
+
+int ibshift_nv_cover(struct ibshift_note *note, struct ibshift_net_mem *mem,
+                     struct ibshift_region **region)
+{
+    struct ibshift_net_verbs *nv = note->connection->net;
+
+    if (mem != NULL) {
+        *region = (struct ibshift_region *)mem;
+        return 0;
+    }
+    int rc = ibshift_nv_region_get(nv, note->buffer, note->length, region);
+    if (rc == 0) {
+        note->region = *region;
+    } else {
+        say_copied(nv, note->length, rc);
+    }
+    return rc;
 }
 
 struct ibshift_slot *ibshift_nv_slot_take(struct ibshift_net_verbs *nv)

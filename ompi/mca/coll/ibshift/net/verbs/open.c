@@ -120,7 +120,7 @@ static int memory_open(struct ibshift_net_verbs *nv)
     nv->free_grants = calloc(IBSHIFT_GRANTS, sizeof(*nv->free_grants));
     if (nv->slots == NULL || nv->rings == NULL || nv->events == NULL || nv->grants == NULL ||
         nv->grant_ages == NULL || nv->free_grants == NULL || ibshift_match_init(&nv->rx) != 0 ||
-        ibshift_match_init(&nv->tx) != 0) {
+        ibshift_match_init(&nv->tx) != 0 || ibshift_match_init(&nv->standing) != 0) {
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < IBSHIFT_GRANTS; i++) {
@@ -155,6 +155,7 @@ static void memory_close(struct ibshift_net_verbs *nv)
     }
     ibshift_match_free(&nv->rx);
     ibshift_match_free(&nv->tx);
+    ibshift_match_free(&nv->standing);
     free(nv->free_grants);
     free(nv->grant_ages);
     free(nv->grants);

@@ -394,3 +394,40 @@ void ibshift_nv_grant_keep(struct ibshift_connection *c, const struct ibshift_ne
     ibshift_nv_note_enter(note, &c->resting);
     c->out.grants++;
 }
+
+/*
+ * Switches that route adaptively keep writes with immediate data on the static route. Where data is
+ * meant to leave it, the immediate data goes behind on its own: its completion tells the receiver
+ * that all before it is there.
+ */
+int ibshift_nv_post_write(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
+                          struct ibv_send_wr *wr, bool is_signaled)
+{
+    struct ibv_send_wr data = *wr;
+
+    if (!nv->options.adaptive || wr->opcode != IBV_WR_RDMA_WRITE_WITH_IMM) {
+        return ibshift_rail_post(nv, rail, wr, is_signaled);
+    }
+    data.opcode = IBV_WR_RDMA_WRITE;
+    data.wr_id = 0;
+    wr->num_sge = 0;
+    nv->stats.empty++;
+    int rc = ibshift_rail_post(nv, rail, &data, false);
+    return rc != 0 ? rc : ibshift_rail_post(nv, rail, wr, is_signaled);
+}
+
+/* To a buffer that cannot be registered. */
+int ibshift_nv_put_piece(struct ibshift_note *note)
+{
+    struct ibshift_net_verbs *nv = note->connection->net;
+    size_t n = note->length - note->done;
+    struct ibshift_wire head = {
+        .key = note->match.key, .kind = IBSHIFT_WIRE_PIECE, .mark = note->to.id};
+
+    n = n < nv->net.max_eager ? n : nv->net.max_eager;
+    head.length = (uint32_t)n;
+    head.offset = (uint32_t)(note->done / nv->net.max_eager);
+    int rc = ibshift_nv_put(note->connection, &head, (uint8_t *)note->buffer + note->done, false);
+    note->done += rc == 0 ? n : 0;
+    return rc;
+}

@@ -145,9 +145,9 @@ int ibshift_nv_recv(struct ibshift_connection *c, const struct ibshift_net_messa
         return take_held(c, (struct ibshift_note *)held, m);
     }
     if (m->length > nv->net.max_eager && m->standing != 0) {
-        struct ibshift_note *granted = ibshift_nv_standing(c, true, m->standing, &m->key);
-        if (granted != NULL) {
-            return ibshift_nv_standing_recv(granted, m);
+        int rc = ibshift_nv_standing_recv(c, m);
+        if (rc != -ENOENT) {
+            return rc;
         }
     }
     if (m->length > nv->net.max_eager && nv->free_grant_count == 0) {

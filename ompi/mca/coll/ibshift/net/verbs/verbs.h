@@ -71,6 +71,7 @@ struct ibshift_region {
     void *base;
     size_t length;
     struct ibv_mr *mr[IBSHIFT_PORTS_MAX]; /* one a device */
+    uint64_t number;                      /* its owner's */
 };
 
 /* 0 or a negative errno; -ENOMEM: a limit (locked memory, map count, the device's own). */
