@@ -40,6 +40,7 @@
 #include "exec/engine.h"
 #include "exec/mixed.h"
 #include "exec/op.h"
+#include "exec/opening.h"
 #include "exec/pace/pace.h"
 #include "exec/standing.h"
 #include "exec/tape.h"

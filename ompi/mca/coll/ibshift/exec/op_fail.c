@@ -38,6 +38,9 @@ void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t 
     exec->is_given_up = true;
     ibshift_net_give_up(exec->net, op->params.comm, &why); /* first: the net may tell the reason */
     ibshift_net_cancel(exec->net, op->params.comm, op->seq);
+    if (op->params.opening != NULL) {
+        ibshift_net_revoke(exec->net, op->params.comm, op->params.standing, op->seq);
+    }
     abort_peers(op, exec);
     if (child != NULL && ibshift_op_state(child) == IBSHIFT_OP_RUNNING) {
         ibshift_op_set_state(child, IBSHIFT_OP_DRAINING);
@@ -74,7 +77,8 @@ bool ibshift_op_is_over(const struct ibshift_op *op)
     if (ibshift_op_state(op) == IBSHIFT_OP_DRAINING) {
         return in_flight(op) + (child != NULL ? in_flight(child) : 0) == 0;
     }
-    return ibshift_walk_is_done(&op->walk) && (op->pace == NULL || op->pace->has_begun);
+    return ibshift_walk_is_done(&op->walk) && (op->pace == NULL || op->pace->has_begun) &&
+           (op->params.opening == NULL || child == NULL);
 }
 
 /* Of a walk's messages in flight, the one of the earliest round. */

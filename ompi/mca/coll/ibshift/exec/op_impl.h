@@ -3,6 +3,7 @@
 
 /* What the engine does with an op, under its lock. */
 
+#include "exec/opening.h"
 #include "exec/pace/pace.h"
 #include "exec/tape.h"
 
@@ -26,12 +27,20 @@ static inline void ibshift_op_set_state(struct ibshift_op *op, enum ibshift_op_s
     atomic_store_explicit(&op->state, state, memory_order_relaxed);
 }
 
-/* The op that runs inside this one now, or NULL. */
+/* The op that may run inside this one, or NULL. */
+static inline struct ibshift_op *ibshift_op_child(const struct ibshift_op *op)
+{
+    return op->pace != NULL             ? &op->pace->child
+           : op->params.opening != NULL ? &op->params.opening->child
+                                        : NULL;
+}
+
+/* The one that does now. */
 static inline struct ibshift_op *ibshift_op_running_child(const struct ibshift_op *op)
 {
-    return op->pace != NULL && ibshift_op_state(&op->pace->child) != IBSHIFT_OP_IDLE
-               ? &op->pace->child
-               : NULL;
+    struct ibshift_op *child = ibshift_op_child(op);
+
+    return child != NULL && ibshift_op_state(child) != IBSHIFT_OP_IDLE ? child : NULL;
 }
 
 /* The end of a flight. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/opening.h"
 #include "exec/pace/pace.h"
 #include "exec/standing.h"
 #include "plan/print.h"
@@ -82,6 +83,11 @@ void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t
     if (run != NULL) {
         skip_taped(run, &op->walk);
     }
+    if (params->opening != NULL) {
+        ibshift_op_init(&params->opening->child);
+        params->opening->child.slot = op->slot;
+        ibshift_op_begin(&params->opening->child, exec, seq, NULL);
+    }
     ibshift_op_set_state(op, IBSHIFT_OP_RUNNING);
     if (rc != 0) {
         ibshift_op_fail(op, exec, ibshift_op_peer(op, params->rank), rc);
@@ -126,8 +132,12 @@ static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibsh
     message.piece = params->piece;
     message.beside = params->window < params->plan.ranks ? params->window : params->plan.ranks - 1;
     message.is_attended = params->is_attended;
-    if (which == IBSHIFT_CLASS_SEND || (params->is_tmp_standing && ibshift_step_can_stand(step))) {
+    if (which == IBSHIFT_CLASS_SEND ||
+        (params->is_tmp_standing && ibshift_step_can_stand(step, IBSHIFT_TMP))) {
         message.standing = params->standing;
+    }
+    if (params->opening != NULL) {
+        ibshift_opening_annotate(op, step, &message);
     }
     message.is_read_next = params->reduce != NULL;
     message.is_busy = which == IBSHIFT_CLASS_RECV && message.length > exec->net->max_eager &&
@@ -242,6 +252,10 @@ static const struct ibshift_step *next_step(struct ibshift_op *op, struct ibshif
 {
     const struct ibshift_step *step = ibshift_walk_next(&op->walk, which);
 
+    if (op->params.opening != NULL && which == IBSHIFT_CLASS_SEND && step != NULL &&
+        !ibshift_opening_admits(op, exec->net, step)) {
+        return NULL;
+    }
     return op->pace == NULL || step == NULL ? step : ibshift_pace_next(op, exec->net, which, step);
 }
 
@@ -377,34 +391,57 @@ static void fail_with_child(struct ibshift_op *op, struct ibshift_exec *exec)
     }
 }
 
+/* Whether it has come to its end; again: call again after the next poll. */
+static bool advance_child(struct ibshift_op *op, struct ibshift_exec *exec,
+                          struct ibshift_op *child, bool *again)
+{
+    if (ibshift_op_state(child) == IBSHIFT_OP_RUNNING) {
+        *again = advance(child, exec);
+    }
+    op->moves += child->moves; /* so that the op's deadline sees its progress */
+    child->moves = 0;
+    fail_with_child(op, exec);
+    if (ibshift_op_state(child) == IBSHIFT_OP_DRAINING || !ibshift_walk_is_done(&child->walk)) {
+        return false;
+    }
+    ibshift_op_set_state(child, IBSHIFT_OP_IDLE);
+    return true;
+}
+
 /* What the pace wants all ranks to do before the op's own messages. */
 static void advance_children(struct ibshift_op *op, struct ibshift_exec *exec)
 {
     struct ibshift_op *child;
+    bool again;
 
     while (ibshift_op_state(op) == IBSHIFT_OP_RUNNING &&
            (child = ibshift_pace_child(op, exec->net)) != NULL) {
         if (ibshift_op_state(child) == IBSHIFT_OP_IDLE) {
             ibshift_op_begin(child, exec, op->seq, NULL);
         }
-        if (ibshift_op_state(child) == IBSHIFT_OP_RUNNING) {
-            (void)advance(child, exec);
-        }
-        op->moves += child->moves; /* so that the op's deadline sees its progress */
-        child->moves = 0;
-        fail_with_child(op, exec);
-        if (ibshift_op_state(child) == IBSHIFT_OP_DRAINING || !ibshift_walk_is_done(&child->walk)) {
+        if (!advance_child(op, exec, child, &again)) {
             return;
         }
-        ibshift_op_set_state(child, IBSHIFT_OP_IDLE);
         ibshift_pace_child_ended(op);
     }
+}
+
+/* Beside the op's own messages: each waits for as much of it as it needs. */
+static bool advance_opened(struct ibshift_op *op, struct ibshift_exec *exec)
+{
+    struct ibshift_op *child = ibshift_op_running_child(op);
+    bool again = false;
+
+    if (child != NULL) {
+        (void)advance_child(op, exec, child, &again);
+    }
+    return ibshift_op_state(op) == IBSHIFT_OP_RUNNING && (advance(op, exec) || again);
 }
 
 bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_exec *exec)
 {
     if (op->pace == NULL) {
-        return advance(op, exec);
+        return op->params.opening != NULL ? advance_opened(op, exec) : advance(op, exec);
     }
     ibshift_pace_enter(op, exec->net);
     advance_children(op, exec);
@@ -449,7 +486,8 @@ void ibshift_op_event(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t
                       uint32_t index, int status)
 {
     if (which & IBSHIFT_CHILD_CLASS) {
-        end_flight(&op->pace->child, exec, which & ~(uint32_t)IBSHIFT_CHILD_CLASS, index, status);
+        end_flight(ibshift_op_child(op), exec, which & ~(uint32_t)IBSHIFT_CHILD_CLASS, index,
+                   status);
         op->moves++;
         fail_with_child(op, exec);
     } else {

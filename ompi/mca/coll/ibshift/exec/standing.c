@@ -75,15 +75,18 @@ uint32_t ibshift_standing_number(struct ibshift_standing **standing,
     return place < KINDS ? 1 + place * HALVES + (*standing)->calls++ % HALVES : 0;
 }
 
-/* Whether a receive that may stand is a long message over the adapter. */
-static bool takes_far(const struct ibshift_op_params *params, const struct ibshift_channels *over,
-                      char *base)
+static bool is_far(const struct ibshift_op_params *params, const struct ibshift_channels *over,
+                   uint32_t rank)
+{
+    return !over->is_near(over->context, params->peers == NULL ? rank : params->peers[rank]);
+}
+
+uint32_t ibshift_standing_count(const struct ibshift_op_params *params, enum ibshift_buffer buf,
+                                const struct ibshift_channels *over)
 {
     struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
-    struct ibshift_blocks tmp = params->blocks[IBSHIFT_TMP];
-    uint32_t rounds = params->alg->rounds(&params->plan, params->rank);
+    uint32_t rounds = params->alg->rounds(&params->plan, params->rank), count = 0;
 
-    tmp.base = base;
     for (uint32_t round = 0; round < rounds; round++) {
         int emitted = params->alg->emit(&params->plan, params->rank, round, steps);
 
@@ -92,17 +95,13 @@ static bool takes_far(const struct ibshift_op_params *params, const struct ibshi
             char *at;
             size_t length;
 
-            if (step->kind == IBSHIFT_STEP_RECV && !ibshift_step_is_local(step) &&
-                ibshift_step_can_stand(step) &&
-                ibshift_blocks_range(&tmp, step->first, step->count, &at, &length) == 0 &&
-                length > over->max_eager &&
-                !over->is_near(over->context,
-                               params->peers == NULL ? step->peer : params->peers[step->peer])) {
-                return true;
-            }
+            count += step->kind == IBSHIFT_STEP_RECV && ibshift_step_can_stand(step, buf) &&
+                     ibshift_blocks_range(&params->blocks[buf], step->first, step->count, &at,
+                                          &length) == 0 &&
+                     length > over->max_eager && is_far(params, over, step->peer);
         }
     }
-    return false;
+    return count;
 }
 
 char *ibshift_standing_tmp(struct ibshift_standing *standing,
@@ -119,7 +118,8 @@ char *ibshift_standing_tmp(struct ibshift_standing *standing,
     area = standing->area != NULL ? standing->area
                                   : aligned_alloc(4096, (size_t)HALVES * IBSHIFT_STANDING_MOST);
     if (area != NULL && standing->area_is[kind] == UNKNOWN) {
-        standing->area_is[kind] = takes_far(params, over, area) ? WANTED : UNWANTED;
+        standing->area_is[kind] =
+            ibshift_standing_count(params, IBSHIFT_TMP, over) > 0 ? WANTED : UNWANTED;
     }
     if (area != NULL && standing->area_is[kind] == UNWANTED) {
         free(standing->area == NULL ? area : NULL);

@@ -17,9 +17,9 @@ uint32_t ibshift_standing_number(struct ibshift_standing **standing,
                                  bool renames);
 
 /* Of a receive: no step of the same run needs the place before. */
-static inline bool ibshift_step_can_stand(const struct ibshift_step *step)
+static inline bool ibshift_step_can_stand(const struct ibshift_step *step, enum ibshift_buffer buf)
 {
-    return step->buf == IBSHIFT_TMP && step->need == 0 && step->drain == 0;
+    return step->buf == buf && step->need == 0 && step->drain == 0;
 }
 
 /* Grants stand where longer messages than max_eager come from peers that are not near. */
@@ -28,6 +28,10 @@ struct ibshift_channels {
     bool (*is_near)(void *context, uint32_t peer);
     void *context;
 };
+
+/* How many of a rank's receives to the buffer can stand so, of which all but the place may be known. */
+uint32_t ibshift_standing_count(const struct ibshift_op_params *params, enum ibshift_buffer buf,
+                                const struct ibshift_channels *over);
 
 /* The place of so many bytes of TMP, all of whose blocks but the place are known; NULL: anywhere. Memory
    is taken when a call first has a receive for which a grant can stand. */

@@ -296,25 +296,9 @@ void ibshift_pace_begin(struct ibshift_op *op, struct ibshift_net *net)
     }
 }
 
-/* What all children have in common. Their keys differ from each other's and from the op's own. */
 static void prepare_child(struct ibshift_op *op, const struct ibshift_alg *alg, size_t bytes)
 {
-    struct ibshift_op_params *params = &op->pace->child.params;
-
-    *params = (struct ibshift_op_params){
-        .alg = alg,
-        .plan = {.ranks = op->params.plan.ranks, .radix = 1, .segments = 1, .commutative = true},
-        .rank = op->params.rank,
-        .window = 1,
-        .peers = op->params.peers,
-        .names = op->params.names,
-        .comm = op->params.comm,
-        .badge = op->params.badge,
-        .tags = IBSHIFT_CHILD_TAG | op->pace->children++ << IBSHIFT_CHILD_SHIFT,
-        .element = bytes};
-    for (int buf = 0; buf < IBSHIFT_BUFFERS; buf++) {
-        params->blocks[buf] = (struct ibshift_blocks){.unit = bytes, .layout = IBSHIFT_UNIFORM};
-    }
+    ibshift_op_child_params(op, alg, bytes, op->pace->children++, &op->pace->child.params);
 }
 
 static void take_largest(void *context, const void *left, void *right, void *target,

@@ -1,0 +1,89 @@
+#include "exec/opening.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/standing.h"
+
+struct ibshift_opening *ibshift_opening_make(const struct ibshift_op *op)
+{
+    uint32_t ranks = op->params.plan.ranks;
+    struct ibshift_opening *opening = calloc(1, sizeof(*opening) + 2 * (size_t)ranks);
+    struct ibshift_op_params *params;
+
+    if (opening == NULL) {
+        return NULL;
+    }
+    opening->heard = (uint8_t *)(opening + 1);
+    params = &opening->child.params;
+    ibshift_op_child_params(op, ibshift_alg_find(IBSHIFT_ALLGATHER, "bruck"), 1, 0, params);
+    params->blocks[IBSHIFT_SEND].base = (char *)&opening->told;
+    params->blocks[IBSHIFT_RECV].base = (char *)opening->heard + ranks;
+    params->blocks[IBSHIFT_TMP].base = (char *)opening->heard;
+    return opening;
+}
+
+static uint32_t distance(const struct ibshift_op *op, uint32_t rank)
+{
+    uint32_t ranks = op->params.plan.ranks;
+
+    return (rank + ranks - op->params.rank) % ranks;
+}
+
+/* The child's receive of round i brings the distances from 2^i on. */
+static bool has_begun(const struct ibshift_op *op, uint32_t rank)
+{
+    uint32_t received = op->params.opening->child.walk.progress.received;
+
+    return received >= 32 || distance(op, rank) >> received == 0;
+}
+
+bool ibshift_opening_admits(const struct ibshift_op *op, struct ibshift_net *net,
+                            const struct ibshift_step *step)
+{
+    char *address;
+    size_t length = 0;
+
+    if (has_begun(op, step->peer)) {
+        return true;
+    }
+    (void)ibshift_blocks_range(&op->params.blocks[step->buf], step->first, step->count, &address,
+                               &length);
+    return length <= net->max_eager ||
+           ibshift_net_part(net, ibshift_op_peer(op, step->peer))->ops->revoke == NULL;
+}
+
+void ibshift_opening_annotate(const struct ibshift_op *op, const struct ibshift_step *step,
+                              struct ibshift_net_message *message)
+{
+    const struct ibshift_opening *opening = op->params.opening;
+    bool is_send = step->kind == IBSHIFT_STEP_SEND;
+    uint8_t state = is_send ? opening->heard[distance(op, step->peer)] : opening->told;
+
+    /* What the net registers for a message of its own it would hold for as long as the grant stands. */
+    if (is_send ||
+        (op->params.mem[IBSHIFT_RECV] != NULL && ibshift_step_can_stand(step, IBSHIFT_RECV))) {
+        message->standing = op->params.standing;
+        message->is_anew = (state & IBSHIFT_OPENING_ANEW) != 0;
+    }
+}
+
+bool ibshift_opening_is_refused(const struct ibshift_opening *opening, uint32_t ranks)
+{
+    bool is_refused = false;
+
+    for (uint32_t i = 0; i < ranks; i++) {
+        is_refused |= (opening->heard[ranks + i] & IBSHIFT_OPENING_REFUSED) != 0;
+    }
+    return is_refused;
+}
+
+bool ibshift_opening_refuses(uint32_t ranks, uint32_t grants)
+{
+    uint32_t rounds = 0;
+
+    while (1u << rounds < ranks) {
+        rounds++;
+    }
+    return grants < rounds;
+}
