@@ -49,13 +49,6 @@ static void leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_n
     ibshift_loop_unlock(endpoint, 0);
 }
 
-void ibshift_loop_jump(struct ibshift_loop *loop, uint32_t peer, uint64_t ahead)
-{
-    pthread_mutex_lock(&loop->lock);
-    loop->endpoints[peer].ahead += ahead;
-    pthread_mutex_unlock(&loop->lock);
-}
-
 static struct message *message_create(struct ibshift_loop *loop, uint32_t from, uint32_t to,
                                       const struct ibshift_net_message *posted, size_t copied)
 {
@@ -483,6 +476,7 @@ static const struct ibshift_net_ops loop_ops = {
     .give_up = loop_give_up,
     .has_given_up = loop_has_given_up,
     .enter = loop_enter,
+    .revoke = ibshift_loop_revoke,
     .probe = loop_probe,
     .granted = granted,
     .leave = leave,
