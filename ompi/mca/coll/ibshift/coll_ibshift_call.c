@@ -127,6 +127,9 @@ void ibshift_call_give_back(ibshift_call_t *call)
         return;
     }
     call->home = NULL;
+    if (NULL != call->repeat) {
+        ibshift_repeat_free(call);
+    }
     if (call->keeps) {
         let_go(call);
     }
@@ -151,6 +154,7 @@ static void call_construct(ibshift_call_t *call)
     call->mixed = NULL;
     call->keeps = false;
     call->tape = NULL;
+    call->repeat = NULL;
     call->home = NULL;
     ibshift_op_init(&call->op);
     call->op.owner = call;

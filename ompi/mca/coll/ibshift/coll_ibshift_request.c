@@ -108,6 +108,7 @@ static void ended(struct ibshift_op *op)
 {
     ibshift_call_t *call = op->owner;
 
+    ibshift_repeat_end(call);
     call->request.super.req_status.MPI_ERROR = finish(call);
     ompi_request_complete(&call->request.super, true);
 }
@@ -378,6 +379,11 @@ static int make_persistent(mca_coll_ibshift_module_t *module, struct ompi_commun
         &module->group.ledger, ibshift_net_comm_seq(ibshift_op_word(&call->op), call->first_seq));
     call->runs = 0;
     call->has_tried_tape = false;
+    rc = ibshift_call_fail(module, ibshift_repeat_make(call, job, id));
+    if (OMPI_SUCCESS != rc) {
+        ibshift_call_give_back(call);
+        return rc;
+    }
     become_request(call);
     *request = &call->request.super;
     return OMPI_SUCCESS;
@@ -461,6 +467,7 @@ static int request_start(size_t count, ompi_request_t **requests)
         requests[i]->req_state = OMPI_REQUEST_ACTIVE;
         requests[i]->req_status.MPI_ERROR = MPI_SUCCESS;
         see();
+        ibshift_repeat_begin(call);
         start_again(call, call->first_seq | run);
     }
     return OMPI_SUCCESS;
