@@ -1,0 +1,311 @@
+/*
+ * Persistent all-to-alls and allgathers of long blocks, started again and again: from the second start on
+ * no rank sends a control message or registers memory, where that is expected. Here all changes that the
+ * grants which stand could miss: other requests started between, in another order on each rank; ranks
+ * that come late; memory that one rank alone has unmapped and mapped again, which no other is told of;
+ * requests freed and made anew. Every result is compared with what it must be.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { RANKS = 16, LEAST = 17 * 1024, STARTS = 6, KINDS = 5 };
+
+static int rank, ranks;
+static unsigned long long stood;
+static bool is_expected;
+
+enum kind { ALLTOALL, ALLTOALLV, ALLTOALLW, ALLGATHER, ALLGATHERV };
+static const char *const names[KINDS] = {"alltoall", "alltoallv", "alltoallw", "allgather",
+                                         "allgatherv"};
+
+/* One request with memory of its own. */
+struct call {
+    enum kind kind;
+    size_t bytes; /* of each buffer */
+    unsigned char *from, *to;
+    int scounts[RANKS], sdispls[RANKS], rcounts[RANKS], rdispls[RANKS];
+    MPI_Datatype types[RANKS];
+    MPI_Request request;
+};
+
+/* What a rank sends to another: some nothing, some little. */
+static int length(enum kind kind, int from, int to)
+{
+    static const int some[] = {0, 100, LEAST, 3 * LEAST, 40000, 5 * LEAST};
+
+    switch (kind) {
+    case ALLTOALLV:
+        return (from + to) % 7 == 6 ? 0 : LEAST + 1000 * ((3 * from + to) % 5);
+    case ALLTOALLW:
+        return from == to ? some[from % 3] : some[2 + (from * 5 + to) % 4];
+    case ALLGATHERV:
+        return LEAST + 512 * from;
+    default:
+        return 2 * LEAST;
+    }
+}
+
+static unsigned char value(int from, int to, int at, int salt)
+{
+    return (unsigned char)(from * 31 + to * 17 + at + at / 251 + salt);
+}
+
+static void *map(void *at, size_t bytes)
+{
+    void *memory = mmap(at, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | (at != NULL ? MAP_FIXED : 0), -1, 0);
+
+    CHECK(memory != MAP_FAILED, "mmap of %zu bytes", bytes);
+    return memory;
+}
+
+static bool is_gather(enum kind kind)
+{
+    return kind == ALLGATHER || kind == ALLGATHERV;
+}
+
+static void describe(struct call *call, enum kind kind)
+{
+    int sent = 0, got = 0;
+
+    call->kind = kind;
+    for (int i = 0; i < ranks; i++) {
+        call->scounts[i] = length(kind, rank, i);
+        call->rcounts[i] = length(kind, i, rank);
+        call->sdispls[i] = is_gather(kind) ? 0 : sent;
+        call->rdispls[i] = got;
+        call->types[i] = MPI_BYTE;
+        sent += call->scounts[i];
+        got += call->rcounts[i];
+    }
+    call->bytes = (size_t)(sent > got ? sent : got) + 1;
+    call->from = map(NULL, call->bytes);
+    call->to = map(NULL, call->bytes);
+}
+
+static void make(struct call *c, MPI_Comm comm)
+{
+    switch (c->kind) {
+    case ALLTOALL:
+        PERSISTENT(Alltoall)
+        (c->from, c->scounts[0], MPI_BYTE, c->to, c->rcounts[0], MPI_BYTE, comm, MPI_INFO_NULL,
+         &c->request);
+        break;
+    case ALLTOALLV:
+        PERSISTENT(Alltoallv)
+        (c->from, c->scounts, c->sdispls, MPI_BYTE, c->to, c->rcounts, c->rdispls, MPI_BYTE, comm,
+         MPI_INFO_NULL, &c->request);
+        break;
+    case ALLTOALLW:
+        PERSISTENT(Alltoallw)
+        (c->from, c->scounts, c->sdispls, c->types, c->to, c->rcounts, c->rdispls, c->types, comm,
+         MPI_INFO_NULL, &c->request);
+        break;
+    case ALLGATHER:
+        PERSISTENT(Allgather)
+        (c->from, c->scounts[0], MPI_BYTE, c->to, c->rcounts[0], MPI_BYTE, comm, MPI_INFO_NULL,
+         &c->request);
+        break;
+    case ALLGATHERV:
+        PERSISTENT(Allgatherv)
+        (c->from, c->scounts[0], MPI_BYTE, c->to, c->rcounts, c->rdispls, MPI_BYTE, comm,
+         MPI_INFO_NULL, &c->request);
+        break;
+    }
+}
+
+static struct call call_make(enum kind kind, MPI_Comm comm)
+{
+    struct call call;
+
+    describe(&call, kind);
+    make(&call, comm);
+    return call;
+}
+
+static void call_free(struct call *call)
+{
+    MPI_Request_free(&call->request);
+    munmap(call->from, call->bytes);
+    munmap(call->to, call->bytes);
+}
+
+static void fill(struct call *call, int salt)
+{
+    memset(call->to, 0xee, call->bytes);
+    for (int i = 0; i < (is_gather(call->kind) ? 1 : ranks); i++) {
+        for (int at = 0; at < call->scounts[i]; at++) {
+            call->from[call->sdispls[i] + at] =
+                value(rank, is_gather(call->kind) ? 0 : i, at, salt);
+        }
+    }
+}
+
+static void compare(const struct call *call, int salt)
+{
+    for (int i = 0; i < ranks; i++) {
+        for (int at = 0; at < call->rcounts[i]; at++) {
+            unsigned char must = value(i, is_gather(call->kind) ? 0 : rank, at, salt);
+            unsigned char is = call->to[call->rdispls[i] + at];
+
+            CHECK(is == must, "%s %d: byte %d from rank %d is %d, not %d", names[call->kind], salt,
+                  at, i, is, must);
+        }
+    }
+}
+
+static void run(struct call *call, int salt)
+{
+    fill(call, salt);
+    MPI_Start(&call->request);
+    MPI_Wait(&call->request, MPI_STATUS_IGNORE);
+    compare(call, salt);
+}
+
+/* A peer that sends so many short messages is offered a ring, by a control message. */
+static void get_rings(void)
+{
+    char from[RANKS] = {0}, to[RANKS];
+    int ones[RANKS], places[RANKS];
+    MPI_Request request;
+
+    for (int i = 0; i < ranks; i++) {
+        ones[i] = 1;
+        places[i] = i;
+    }
+    for (int i = 0; i < 64; i++) {
+        MPI_Ialltoallv(from, ones, places, MPI_BYTE, to, ones, places, MPI_BYTE, MPI_COMM_WORLD,
+                       &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+/* Of all ranks, in the starts behind the first one. */
+static void without_control(enum kind kind, MPI_Comm comm)
+{
+    struct call call = call_make(kind, comm);
+    struct counter control, registrations, standing;
+    unsigned long long seen[3] = {0};
+
+    run(&call, 0);
+    if (is_expected) {
+        standing = counter_begin("coll_ibshift_standing");
+        control = counter_begin("coll_ibshift_control");
+        registrations = counter_begin("coll_ibshift_registrations");
+    }
+    for (int i = 1; i <= STARTS; i++) {
+        if ((i + rank) % 3 == 0) {
+            usleep(300);
+        }
+        run(&call, i);
+    }
+    if (is_expected) {
+        seen[2] = counter_end(&registrations);
+        seen[1] = counter_end(&control);
+        seen[0] = counter_end(&standing);
+        MPI_Allreduce(MPI_IN_PLACE, seen, 3, MPI_UNSIGNED_LONG_LONG, MPI_SUM, comm);
+        if (rank == 0) {
+            printf("%s: %d starts: %llu grants stood, %llu control messages, %llu registrations\n",
+                   names[kind], STARTS, seen[0], seen[1], seen[2]);
+        }
+        CHECK(seen[0] > 0 && seen[1] == 0 && seen[2] == 0,
+              "%s: %llu grants stood, %llu control messages", names[kind], seen[0], seen[1]);
+        stood += seen[0];
+    }
+    call_free(&call);
+}
+
+/* All at once, each rank in another order. */
+static void in_disorder(MPI_Comm comm)
+{
+    struct call calls[2 * KINDS];
+
+    for (int i = 0; i < 2 * KINDS; i++) {
+        calls[i] = call_make((enum kind)(i % KINDS), comm);
+    }
+    for (int salt = 0; salt < STARTS; salt++) {
+        for (int i = 0; i < 2 * KINDS; i++) {
+            fill(&calls[i], salt + i);
+        }
+        for (int i = 0; i < 2 * KINDS; i++) {
+            MPI_Start(&calls[(i * 3 + rank * (salt + 1)) % (2 * KINDS)].request);
+        }
+        for (int i = 0; i < 2 * KINDS; i++) {
+            MPI_Wait(&calls[i].request, MPI_STATUS_IGNORE);
+            compare(&calls[i], salt + i);
+        }
+    }
+    for (int i = 0; i < 2 * KINDS; i++) {
+        call_free(&calls[i]);
+    }
+}
+
+/* On one rank alone, to the same address. */
+static void mapped_again(enum kind kind, MPI_Comm comm)
+{
+    struct call call = call_make(kind, comm);
+
+    for (int salt = 0; salt < 2 * STARTS; salt++) {
+        if (salt > 0 && salt % ranks == rank) {
+            unsigned char **which = salt % 3 == 0 ? &call.from : &call.to;
+
+            munmap(*which, call.bytes);
+            *which = map(*which, call.bytes);
+        }
+        run(&call, salt);
+    }
+    call_free(&call);
+}
+
+/* Some fit into no grant, some are made and never started. */
+static void others(MPI_Comm comm)
+{
+    static char from[RANKS * 64], to[RANKS * 64];
+    struct call never = call_make(ALLTOALLV, comm);
+    MPI_Request request;
+
+    PERSISTENT(Alltoall)(from, 64, MPI_BYTE, to, 64, MPI_BYTE, comm, MPI_INFO_NULL, &request);
+    for (int i = 0; i < STARTS; i++) {
+        memset(from, i + rank, sizeof(from));
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CHECK(to[64 * (ranks - 1)] == (char)(i + ranks - 1), "alltoall of 64 bytes");
+    }
+    MPI_Request_free(&request);
+    call_free(&never);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm comm;
+    int provided;
+
+    is_expected = getenv("EXPECT_REPEAT") != NULL;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    CHECK(ranks <= RANKS, "at most %d ranks", RANKS);
+    get_rings();
+    for (int kind = 0; kind < KINDS; kind++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        without_control((enum kind)kind, comm);
+        mapped_again((enum kind)kind, comm);
+        others(comm);
+        MPI_Comm_free(&comm);
+    }
+    in_disorder(MPI_COMM_WORLD);
+    in_disorder(MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf("%llu long messages with a grant that stood\n", stood);
+    }
+    MPI_T_finalize();
+    MPI_Finalize();
+    return 0;
+}
