@@ -111,20 +111,6 @@ void svg_line(FILE *out, struct svg_point from, struct svg_point to, enum svg_co
             from.x, from.y, to.x, to.y, colors[stroke], width, dashes[dash]);
 }
 
-void svg_arrow(FILE *out, struct svg_point from, struct svg_point to, enum svg_color stroke)
-{
-    double length = hypot(to.x - from.x, to.y - from.y);
-    double ux = (to.x - from.x) / length, uy = (to.y - from.y) / length;
-
-    if (length < 1) {
-        return;
-    }
-    svg_line(out, from, (struct svg_point){to.x - ux * 5, to.y - uy * 5}, stroke, 1.4, SVG_SOLID);
-    fprintf(out, "<path d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1fZ\" fill=\"%s\"/>\n", to.x, to.y,
-            to.x - ux * 8 - uy * 3.5, to.y - uy * 8 + ux * 3.5, to.x - ux * 8 + uy * 3.5,
-            to.y - uy * 8 - ux * 3.5, colors[stroke]);
-}
-
 static void polyline(FILE *out, const struct svg_point *points, int count, enum svg_color stroke,
                      enum svg_dash dash)
 {
@@ -166,18 +152,6 @@ void svg_bold(FILE *out, struct svg_point at, double size, enum svg_anchor ancho
 
     va_start(args, format);
     text_in(out, at, size, anchor, " font-weight=\"bold\"", SVG_BLACK, format, args);
-    va_end(args);
-}
-
-void svg_label_on(FILE *out, struct svg_point at, double size, enum svg_color fill,
-                  const char *format, ...)
-{
-    bool is_dark = fill == SVG_BLUE || fill == SVG_VERMILION || fill == SVG_GREEN ||
-                   fill == SVG_BLACK || fill == SVG_GREY;
-    va_list args;
-
-    va_start(args, format);
-    text_in(out, at, size, SVG_MIDDLE, "", is_dark ? SVG_WHITE : SVG_BLACK, format, args);
     va_end(args);
 }
 

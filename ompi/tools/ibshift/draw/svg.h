@@ -42,15 +42,10 @@ void svg_cells(FILE *out, struct svg_point at, struct svg_point cell, const enum
                int count, const char *name);
 void svg_line(FILE *out, struct svg_point from, struct svg_point to, enum svg_color stroke,
               double width, enum svg_dash dash);
-/* A line with a head. */
-void svg_arrow(FILE *out, struct svg_point from, struct svg_point to, enum svg_color stroke);
 void svg_text(FILE *out, struct svg_point at, double size, enum svg_anchor anchor,
               const char *format, ...) __attribute__((format(printf, 5, 6)));
 void svg_bold(FILE *out, struct svg_point at, double size, enum svg_anchor anchor,
               const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* Text on a filled shape: white where the fill is dark. */
-void svg_label_on(FILE *out, struct svg_point at, double size, enum svg_color fill,
-                  const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* ---- charts: curves over one axis, with title, grid, axes from 0, legend and named points ---- */
 

@@ -13,8 +13,6 @@ enum { PLAN_SIZES_MAX = 64 };
 
 enum plan_model { PLAN_COMBINED, PLAN_LOGGP, PLAN_LOGFP, PLAN_MODELS };
 
-enum plan_picture { PLAN_DATA, PLAN_TIME };
-
 struct plan_command;
 
 /* So many ranks each, with a port and --processors. */
@@ -55,8 +53,7 @@ struct plan_args {
     bool is_non_commutative, is_json, is_svg;
     struct ibshift_model model; /* as read */
     const char *model_source;
-    int which;   /* enum plan_model, -1: not said */
-    int picture; /* enum plan_picture */
+    int which; /* enum plan_model, -1: not said */
     const char *output;
     struct output out;
     uint32_t *order_memory;
@@ -126,8 +123,5 @@ int plan_price(struct plan_args *args);
 int plan_draw(struct plan_args *args);
 int plan_compare(struct plan_args *args);
 int plan_rules(struct plan_args *args);
-
-/* CLI_OK or CLI_FAILED with a message. */
-int plan_draw_data(const struct plan_args *args, FILE *out);
 
 #endif

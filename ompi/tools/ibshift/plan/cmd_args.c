@@ -262,7 +262,6 @@ static int set_node_params(void *where, const char *text)
 }
 
 static const char *const model_words[] = {"combined", "loggp", "logfp", NULL};
-static const char *const picture_words[] = {"data", "time", NULL};
 static const char *const split_words[] = {"half", "optimal", NULL};
 
 enum { ROWS_MOST = 40 };
@@ -344,9 +343,6 @@ static size_t use_rows(struct plan_args *args, struct cli_option *to)
          .where = args, .take = set_node_params},
         {"--model", 'M', CLI_CHOICE, "NAME", "combined, loggp or logfp", .where = &args->which,
          .words = model_words},
-        {"--picture", 'd', CLI_CHOICE, "NAME",
-         "data (what each rank holds) or time (space-time diagram)", .where = &args->picture,
-         .words = picture_words},
         cli_json_option(&args->is_json),
         cli_output_option(&args->output, "the file to write (default: the terminal)"),
     };
@@ -378,8 +374,6 @@ static int take_ending(struct plan_args *args)
 
     if (args->is_json || strcmp(name, "rules") == 0) {
         formats = json;
-    } else if (strcmp(name, "draw") == 0 && args->picture == PLAN_TIME) {
-        formats = cli_svg_only;
     } else if (strcmp(name, "compare") == 0) {
         formats = curves;
     }

@@ -1,4 +1,4 @@
-/* The picture of the data: what each rank's buffers hold before and after each round, as text. */
+/* `ibshift plan draw`: what each rank's buffers hold before and after each round. */
 #include "plan/cmd.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include "plan/data.h"
 #include "plan/print.h"
 
-enum { CELL_TEXT = 16, STAGES_MAX = 256 };
+enum { CELL_TEXT = 16, STAGES_MAX = 256, RANKS_MOST = 64 };
 
 static bool is_reduction(const struct plan_args *args)
 {
@@ -167,18 +167,27 @@ static const char *cell_meaning(const struct plan_args *args)
                                                        : "a cell: the number of the block";
 }
 
-int plan_draw_data(const struct plan_args *args, FILE *out)
+int plan_draw(struct plan_args *args)
 {
     char title[160];
+    FILE *out;
     int rc;
 
+    if (args->plan.ranks > RANKS_MOST) {
+        cli_error(args->command, "%u ranks are too many for a picture: at most %d",
+                  args->plan.ranks, RANKS_MOST);
+        return CLI_UNFIT;
+    }
+    out = plan_open(args);
+    if (out == NULL) {
+        return CLI_USAGE;
+    }
     plan_title(args, title, sizeof(title));
     fprintf(out, "%s\n%s; * came in this round\n", title, cell_meaning(args));
     rc = write_stages(args, out);
-    if (rc == 0) {
-        return CLI_OK;
+    if (rc != 0) {
+        cli_error(args->command, "%s",
+                  rc == -ENOMEM ? "out of memory" : "the plan does not end: ibshift plan check");
     }
-    cli_error(args->command, "%s",
-              rc == -ENOMEM ? "out of memory" : "the plan does not end: ibshift plan check");
-    return CLI_FAILED;
+    return plan_close(args, rc == 0 ? CLI_OK : CLI_FAILED);
 }
