@@ -325,24 +325,27 @@ static const struct plan_command plan_commands[] = {
     {"compare", "C", "PRkScOlbTHDLCnmewzpMjo",
      "the modelled times of all algorithms, and who wins where", plan_compare},
     {"rules", "c", "PHDCnwpo", "the component's choices, as a file of rules for it", plan_rules},
-    {NULL, NULL, NULL, NULL, NULL},
 };
 
-static void plan_usage(FILE *out)
+enum { COMMANDS = sizeof(plan_commands) / sizeof(plan_commands[0]) };
+
+static void print_rest(FILE *out)
 {
-    fputs("usage: ibshift plan COMMAND [COLLECTIVE [ALGORITHM]] [OPTION...]\n\n", out);
-    for (const struct plan_command *c = plan_commands; c->name != NULL; c++) {
-        fprintf(out, "  %-10s %s\n", c->name, c->summary);
-    }
-    fputs("\n  -h, --help   this text; ibshift plan COMMAND --help for that of a command\n", out);
+    fputs("Arguments are [COLLECTIVE [ALGORITHM]] and options: ibshift plan COMMAND --help\n", out);
 }
 
-static int run_command(const struct plan_command *command, int argc, char **argv)
+/* argv[0]: its name. */
+static int run_command(int argc, char **argv)
 {
+    const struct plan_command *command = plan_commands;
     struct plan_args args;
     bool is_helped = false;
-    int rc = plan_args_parse(&args, command, argc, argv, &is_helped);
+    int rc;
 
+    while (strcmp(command->name, argv[0]) != 0) {
+        command++;
+    }
+    rc = plan_args_parse(&args, command, argc, argv, &is_helped);
     if (rc == CLI_OK && args.alg != NULL) {
         rc = plan_check_fit(&args);
     }
@@ -355,23 +358,13 @@ static int run_command(const struct plan_command *command, int argc, char **argv
 
 int cmd_plan(int argc, char **argv)
 {
-    const char *names[CLI_COMMANDS];
-    size_t count = 0;
+    struct cli_command rows[COMMANDS];
+    const struct cli_commands commands = {
+        .command = "plan", .rows = rows, .count = COMMANDS, .print_rest = print_rest};
 
-    if (argc < 2) {
-        plan_usage(stderr);
-        return CLI_USAGE;
+    for (int i = 0; i < COMMANDS; i++) {
+        rows[i] =
+            (struct cli_command){plan_commands[i].name, run_command, plan_commands[i].summary};
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        plan_usage(stdout);
-        return CLI_OK;
-    }
-    for (const struct plan_command *c = plan_commands; c->name != NULL; c++) {
-        if (strcmp(c->name, argv[1]) == 0) {
-            return run_command(c, argc - 1, argv + 1);
-        }
-        names[count++] = c->name;
-    }
-    return cli_unknown("plan", "unknown command", argv[1], names, count,
-                       "ibshift plan --help lists them");
+    return cli_run(&commands, argc, argv);
 }
