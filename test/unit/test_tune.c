@@ -186,8 +186,7 @@ static void the_noise_is_how_far_the_median_is_off(void **state)
         assert_true(tune_found(&level, &model));
         assert_float_equal(level.noise, 0.2 * noisy, 1e-9);
         assert_near("L", level.model.latency, wire(1000).latency, 0.02);
-        assert_true(noisy ? level.high.latency > 1.3 * level.low.latency
-                          : level.error < 0.01 && level.high.latency < 1.01 * level.low.latency);
+        assert_true(noisy || level.error < 0.01);
     }
 }
 
@@ -200,7 +199,7 @@ static void measure_turns(struct tune_level_found *level, double us, double more
     }
 }
 
-/* It has an interval and a share in the noise as the others have. */
+/* It has a share in the noise as the others have. */
 static void a_turn_is_one_of_the_measures(void **state)
 {
     struct ibshift_model model = local();
@@ -210,7 +209,7 @@ static void a_turn_is_one_of_the_measures(void **state)
     measure(&level, 0);
     model.wake = 7;
     assert_true(tune_found(&level, &model));
-    assert_true(level.model.wake == 7 && level.low.wake == 7 && level.high.wake == 7);
+    assert_true(level.model.wake == 7);
     measure_turns(&level, 3000, 0.1);
     assert_true(tune_found(&level, &model));
     for (int i = 0; i < level.points.count; i++) {
@@ -218,8 +217,6 @@ static void a_turn_is_one_of_the_measures(void **state)
     }
     assert_float_equal(level.noise, 0.2 / (streams + 1), 1e-9);
     assert_true(level.model.wake > 100);
-    assert_float_equal(level.low.wake, level.model.wake, 0.02 * level.model.wake);
-    assert_true(level.high.wake > 1.3 * level.low.wake);
     measure_turns(&level, 0, 0);
     assert_false(tune_found(&level, &model));
     assert_true(level.error < 0);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -109,72 +108,11 @@ static int connect_to_peer(const char *host, const char *service)
     return fd;
 }
 
-/* The burst in a parameter file of Open MPI: other nodes' doctors may have written there before. */
-
-#define PARAMETER "coll_ibshift_burst"
-
-/* Whether the line sets the parameter, whatever to: `value`, 0 where it is no number. */
-static bool is_burst(const char *line, long *value)
-{
-    size_t length = strlen(PARAMETER);
-    const char *at = line + strspn(line, " \t");
-
-    if (strncmp(at, PARAMETER, length) != 0) {
-        return false;
-    }
-    at += length + strspn(at + length, " \t");
-    *value = *at == '=' ? strtol(at + 1, NULL, 10) : 0;
-    return *at == '=';
-}
-
-/* All other lines, and last the most of what was there and what is new. */
-static void copy_lines(FILE *from, FILE *to, uint32_t burst)
-{
-    char *line = NULL;
-    size_t room = 0;
-    long most = burst;
-    bool ends = true;
-
-    while (from != NULL && getline(&line, &room, from) > 0) {
-        long before;
-        if (is_burst(line, &before)) {
-            most = before > most ? before : most;
-        } else {
-            ends = line[strlen(line) - 1] == '\n';
-            (void)fputs(line, to);
-        }
-    }
-    (void)fprintf(to, "%s" PARAMETER " = %ld\n", ends ? "" : "\n", most);
-    free(line);
-}
-
-static int save(const char *path, uint32_t burst)
-{
-    struct stat before;
-    bool is_there = stat(path, &before) == 0 && S_ISREG(before.st_mode);
-    FILE *from = is_there ? fopen(path, "r") : NULL;
-    struct output out;
-    int rc = is_there && from == NULL ? cli_error("doctor", "%s: %s", path, strerror(errno))
-                                      : cli_output_open("doctor", path, &out);
-
-    if (rc == CLI_OK) {
-        copy_lines(from, out.file, burst);
-        if (from != NULL && ferror(from)) {
-            rc = cli_error("doctor", "%s: cannot be read further", path);
-        }
-        rc = cli_output_close("doctor", path, &out, rc);
-    }
-    if (from != NULL) {
-        (void)fclose(from);
-    }
-    return rc;
-}
-
 static const char *const verdicts[] = {
     [DOCTOR_FACT] = "fact", [DOCTOR_NOTE] = "note", [DOCTOR_BAD] = "bad"};
 
 struct request {
-    const char *peer, *service, *save, *fabric;
+    const char *peer, *service, *fabric;
     bool listens, is_json;
 };
 
@@ -330,21 +268,16 @@ static int meet_all(struct doctor *d, const struct request *request, int fd)
 }
 
 /* What a message of one adapter costs the others hangs on the longest turn. */
-static int take_burst(struct doctor *d, const struct request *request)
+static void say_burst(struct doctor *d, const struct request *request)
 {
-    if (d->burst == 0) {
-        return request->save == NULL ? CLI_OK
-                                     : cli_error("doctor", "--save: the burst was not measured");
-    }
     if (d->least_burst < d->burst) {
         doctor_say(d, DOCTOR_NOTE, "bursts differ",
                    "%u to %u bytes: the largest counts, coll_ibshift_burst = %u", d->least_burst,
                    d->burst, d->burst);
-    } else {
+    } else if (d->burst > 0) {
         doctor_say(d, DOCTOR_FACT, "parameter", "coll_ibshift_burst = %u%s", d->burst,
                    request->peer == NULL ? ", if other nodes' adapters say the same: --peer" : "");
     }
-    return request->save == NULL ? CLI_OK : save(request->save, d->burst);
 }
 
 /* fd: the other process. Returns an enum cli_exit. */
@@ -365,7 +298,7 @@ static int examine(struct doctor *d, const struct request *request, int fd)
     doctor_counters(d, true);
     int rc = meet_all(d, request, fd);
     doctor_counters(d, false);
-    rc = rc == CLI_OK ? take_burst(d, request) : rc;
+    say_burst(d, request);
     doctor_port_close(d);
     if (rc != CLI_OK) {
         return rc;
@@ -405,9 +338,6 @@ int cmd_doctor(int argc, char **argv)
          .where = &request.service},
         {"--fabric", 0, CLI_TEXT, "FILE",
          "the compiled fabric (default: that of coll_ibshift_fabric)", .where = &request.fabric},
-        {"--save", 0, CLI_OUTPUT, "FILE",
-         "with --peer: store coll_ibshift_burst in this file, unless it has a larger one",
-         .where = &request.save},
         cli_json_option(&request.is_json),
         {.name = NULL},
     };
@@ -420,9 +350,6 @@ int cmd_doctor(int argc, char **argv)
     }
     if (request.listens && request.peer != NULL) {
         return cli_error("doctor", "--listen and --peer: one node listens, the other names it");
-    }
-    if (request.save != NULL && request.peer == NULL) {
-        return cli_error("doctor", "--save needs --peer: messages within a node take no cable");
     }
     if (cli_parse_long(request.service, 1, 65535, &port) != 0) {
         return cli_bad_value("doctor", "--port", request.service, "1 to 65535");

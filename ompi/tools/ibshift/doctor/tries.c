@@ -412,23 +412,6 @@ static void try_huge_page(struct doctor *d)
                us < 0 ? "refused: %s" : "yes%s", us < 0 ? strerror((int)-us) : "");
 }
 
-extern struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
-                                        uint64_t iova, int fd, int access) __attribute__((weak));
-
-/* Without a real one nothing is registered: a driver that knows them dislikes the descriptor. */
-static void try_dmabuf(struct doctor *d)
-{
-    bool is_there = ibv_reg_dmabuf_mr != NULL;
-    struct ibv_mr *mr = is_there ? ibv_reg_dmabuf_mr(d->port.pd, 0, 4096, 0, -1, STRICT) : NULL;
-    bool is_known =
-        is_there && (mr != NULL || (errno != EOPNOTSUPP && errno != ENOSYS && errno != 524));
-
-    if (mr != NULL) {
-        (void)ibv_dereg_mr(mr);
-    }
-    doctor_say(d, DOCTOR_FACT, "DMA-BUF", is_known ? "known to the driver" : "not supported");
-}
-
 void doctor_tries(struct doctor *d)
 {
     if (d->port.context == NULL) {
@@ -443,5 +426,4 @@ void doctor_tries(struct doctor *d)
     try_relaxed(d);
     try_registration(d);
     try_huge_page(d);
-    try_dmabuf(d);
 }

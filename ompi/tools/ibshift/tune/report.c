@@ -58,17 +58,6 @@ static void tidy(struct ibshift_model *model)
     }
 }
 
-static void widen(struct ibshift_model *low, struct ibshift_model *high,
-                  const struct ibshift_model *one)
-{
-    const double *from = &one->latency;
-
-    for (int i = 0; i < FIELDS; i++) {
-        (&low->latency)[i] = fmin((&low->latency)[i], from[i]);
-        (&high->latency)[i] = fmax((&high->latency)[i], from[i]);
-    }
-}
-
 /* The model keeps its w where none was measured. */
 static void take_turn(const struct tune_level_found *level, double us, struct ibshift_model *model)
 {
@@ -104,63 +93,23 @@ bool tune_found(struct tune_level_found *level, const struct ibshift_model *mode
         return false;
     }
     take_turn(level, least, &level->model);
-    level->low = level->high = level->model;
-    for (int pass = 0; pass < TUNE_PASSES; pass++) {
-        struct ibshift_model one = *model;
-
-        for (int i = 0; i < count; i++) {
-            points[i].us = level->points.us[pass][i];
-            points[i].weight = 1;
-        }
-        if (tune_fit(points, count, level->is_moved, &one) >= 0) {
-            take_turn(level, level->points.shared[pass], &one);
-            widen(&level->low, &level->high, &one);
-        }
-    }
     tidy(&level->model);
     return true;
 }
 
-static void say_intervals(FILE *out, const struct tune_level_found *level)
+static void say_turn(FILE *out, const struct tune_level_found *level)
 {
-    static const struct {
-        const char *name, *unit;
-        size_t offset;
-        double scale;
-    } rows[] = {
-        {"L", "us", offsetof(struct ibshift_model, latency), 1},
-        {"o_s_max", "us", offsetof(struct ibshift_model, send_max), 1},
-        {"o_s_min", "us", offsetof(struct ibshift_model, send_min), 1},
-        {"o_r_max", "us", offsetof(struct ibshift_model, recv_max), 1},
-        {"o_r_min", "us", offsetof(struct ibshift_model, recv_min), 1},
-        {"g", "us", offsetof(struct ibshift_model, gap), 1},
-        {"R", "us", offsetof(struct ibshift_model, granted), 1},
-        {"G", "ns/B", offsetof(struct ibshift_model, gap_byte), 1e3},
-        {"E", "ns/B", offsetof(struct ibshift_model, eager_byte), 1e3},
-        {"O", "ns/B", offsetof(struct ibshift_model, send_byte), 1e3},
-        {"w", "us", offsetof(struct ibshift_model, wake), 1},
-    };
-    size_t count = sizeof(rows) / sizeof(rows[0]) - !level->points.is_shared;
+    double weight, spread, least;
 
-    if (level->points.is_shared) {
-        double weight, spread, least = least_of(level->points.shared, &weight, &spread);
-
-        fprintf(out,
-                "# w: a message and its answer take %.4g us where both ranks share a processor, "
-                "spread %.1f %%.\n",
-                least, spread * 100);
-    } else {
+    if (!level->points.is_shared) {
         fputs("# w is the typical one: the ranks could not share a processor.\n", out);
+        return;
     }
-    fprintf(out, "# In %d passes alone:\n", TUNE_PASSES);
-    for (size_t i = 0; i < count; i++) {
-        double low, high;
-
-        memcpy(&low, (const char *)&level->low + rows[i].offset, sizeof(low));
-        memcpy(&high, (const char *)&level->high + rows[i].offset, sizeof(high));
-        fprintf(out, "#   %-8s %.4g to %.4g %s\n", rows[i].name, low * rows[i].scale,
-                high * rows[i].scale, rows[i].unit);
-    }
+    least = least_of(level->points.shared, &weight, &spread);
+    fprintf(out,
+            "# w: a message and its answer take %.4g us where both ranks share a processor, "
+            "spread %.1f %%.\n",
+            least, spread * 100);
 }
 
 static void say_points(FILE *out, const struct tune_level_found *level)
@@ -193,7 +142,7 @@ static void say_level(FILE *out, const char *heading, const struct tune_level_fo
     }
     (void)ibshift_model_format(&level->model, text, sizeof(text));
     fprintf(out, "\n%s # %s\n%s", heading, level->how, text);
-    say_intervals(out, level);
+    say_turn(out, level);
     say_points(out, level);
 }
 

@@ -133,9 +133,9 @@ struct tune_level_found {
     char how[TUNE_TEXT]; /* "ranks 0 and 1 of host a" */
     uint64_t eager;
     struct tune_points points;
-    struct ibshift_model model, low, high; /* of all passes together; of each alone */
-    double error;                          /* of the fit, in proportion */
-    double noise;                          /* see tune_found() */
+    struct ibshift_model model; /* of all passes together */
+    double error;               /* of the fit, in proportion */
+    double noise;               /* see tune_found() */
 };
 
 struct tune_found {
