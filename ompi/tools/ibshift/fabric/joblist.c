@@ -145,7 +145,7 @@ static int read_line(struct reader *r, char *line, unsigned number)
     r->rc = 0;
     rc = r->to->job(r->to->context, name, seconds);
     rc = rc == 0 ? read_nodes(r, line) : rc;
-    return rc == 0 ? r->to->end(r->to->context) : rc;
+    return rc == 0 && r->to->end != NULL ? r->to->end(r->to->context) : rc;
 }
 
 int fabric_joblist_read(FILE *file, const char *name, const struct fabric_joblist *to,

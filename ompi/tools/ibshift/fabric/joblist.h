@@ -10,7 +10,7 @@
 
 enum { FABRIC_JOBLIST_NODES = 100000 }; /* of one job, at most */
 
-/* What reads it: job() at each line, then node() for each of its nodes, then end(). Each returns 0, or
+/* What reads it: job() at each line, then node() for each of its nodes, then end() if it has one. Each returns 0, or
  * what fabric_joblist_read() ends with. */
 struct fabric_joblist {
     void *context;

@@ -35,6 +35,7 @@ static void aim_down(const struct route_tree *t, struct route_aim *aim)
 {
     unsigned label = 0;
 
+    aim->down[1] = aim->host_port;
     for (unsigned l = 2; l <= t->h; l++) {
         unsigned copy = aim->up[l - 1] / t->parents[l];
         unsigned way = label * t->cables[l] + copy / t->shared[l];
@@ -365,8 +366,6 @@ static void set_aims(struct route_closed *c)
             aim->leaf = leaf;
             aim->host_port = f->ports[f->ports[f->hosts[h]].peer].number;
             aim_up(t, (place + lid_offset) % t->places, aim);
-            aim_down(t, aim);
-            aim->down[1] = aim->host_port;
         }
     }
 }
@@ -384,8 +383,16 @@ static int closed_engine(struct route *r, bool is_crossed, struct ibshift_error 
     }
     c.aims = pool_new(&t.pool, lids, sizeof(*c.aims));
     memset(c.aims, 0xff, lids * sizeof(*c.aims));
-    route_tree_order(&t, r);
     set_aims(&c);
+    if (r->job_of != NULL) {
+        route_deal_ways(&c, &t);
+    }
+    for (uint32_t lid = 0; lid < lids; lid++) {
+        if (c.aims[lid].leaf != IBSHIFT_NO_SWITCH) {
+            aim_down(&t, &c.aims[lid]);
+        }
+    }
+    route_tree_order(&t, r);
     if (t.missing == 0) {
         route_parallel(r->threads, r->fabric->switch_count, fill_whole_rows, &c);
     } else {

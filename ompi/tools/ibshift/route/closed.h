@@ -18,6 +18,9 @@ struct route_closed {
     struct route_aim *aims; /* by LID */
 };
 
+/* The aims' ways up, and the places of the hosts, so that the jobs of route.job_of share cables evenly. */
+void route_deal_ways(struct route_closed *c, struct route_tree *t);
+
 /* The ways to all leaves: see route_tree_ways(). */
 struct route_leaf_ways {
     uint32_t *leaves; /* switches with hosts */

@@ -9,7 +9,7 @@
 
 #include "fabric/cmd.h"
 #include "fabric/names.h"
-#include "route/route.h"
+#include "route/jobs.h"
 #include "route/verify.h"
 
 /* What OpenSM loads: `opensm -R file -U FILE`. */
@@ -229,9 +229,9 @@ struct route_run {
     const struct cli_args *args;
     const struct route_engine *engine;
     bool json, no_verify, times, force;
-    const char *tables, *order, *sl, *sl2vl; /* files; NULL: none */
-    uint32_t lmc, vls, seed, threads;        /* LMC_KEPT; threads 0: as many as processors */
-    double seconds, cpu;                     /* of the engine: by the clock, of all its threads */
+    const char *tables, *order, *sl, *sl2vl, *jobs; /* files; NULL: none */
+    uint32_t lmc, vls, seed, threads;               /* LMC_KEPT; threads 0: as many as processors */
+    double seconds, cpu; /* of the engine: by the clock, of all its threads */
 };
 
 static void help(void)
@@ -302,6 +302,11 @@ static void print(const struct route_run *run, const struct route *r,
         json_value(&j, "seconds", "%.6f", run->seconds);
         json_value(&j, "cpu", "%.6f", run->cpu);
         json_value(&j, "vls", "%u", r->vls_used);
+        if (r->job_of != NULL) {
+            json_value(&j, "jobs", "%u", r->jobs);
+            json_value(&j, "fullest", "%.0f", r->fullest);
+            json_value(&j, "fullest_before", "%.0f", r->fullest_before);
+        }
         if (proof != NULL) {
             print_proof_json(proof, &j);
         }
@@ -313,6 +318,12 @@ static void print(const struct route_run *run, const struct route *r,
     if (run->times) {
         fprintf(out, "time: %.3f s for the tables in memory, %.3f s of CPU time\n", run->seconds,
                 run->cpu);
+    }
+    if (r->job_of != NULL) {
+        fprintf(out,
+                "jobs: %u; if each calls once, the fullest cable up carries %.0f messages, by "
+                "tables for no jobs %.0f\n",
+                r->jobs, r->fullest, r->fullest_before);
     }
     if (proof != NULL) {
         print_proof(r, proof, out);
@@ -405,7 +416,12 @@ static int route(const struct cli_args *args, struct ibshift_fabric *source)
     }
     r.threads = run->threads > 0 ? run->threads : r.threads;
     r.vls = run->vls;
-    rc = build_tables(run, &r);
+    rc = run->jobs != NULL ? route_read_jobs(&r, run->jobs, &err) : 0;
+    if (rc == 0) {
+        rc = build_tables(run, &r);
+    } else {
+        rc = cli_error("route", "%s", err.text);
+    }
     if (rc == CLI_OK) {
         rc = finish(run, &r);
     }
@@ -428,6 +444,9 @@ int cmd_route(int argc, char **argv)
         {"--sl2vl", 0, CLI_OUTPUT, "FILE",
          "write the SL-to-VL tables of the switches, as opensm-sl2vl.dump has them",
          .where = &run.sl2vl},
+        {"--jobs", 0, CLI_TEXT, "FILE",
+         "engines pgft and qft: tables that let these jobs share cables evenly; lines of ID|NODES",
+         .where = &run.jobs},
         {"--lmc", 0, CLI_WHOLE, "N",
          "2^N LIDs per host, on different routes (default: as in the fabric)", .where = &run.lmc,
          .low = 0, .high = IBSHIFT_LMC_MAX},
@@ -460,6 +479,11 @@ int cmd_route(int argc, char **argv)
     }
     run.args = &args;
     rc = find_engine(&run);
+    if (rc == CLI_OK && run.jobs != NULL && run.engine->build != route_pgft &&
+        run.engine->build != route_qft) {
+        rc = cli_error(args.command,
+                       "--jobs goes with the engines pgft and qft, whose hosts may change places");
+    }
     args.positional[0] = args.positional[1];
     args.positional[1] = NULL;
     return rc == CLI_OK ? fabric_with(&args, route) : rc;

@@ -34,6 +34,10 @@ struct route {
     uint32_t *order;
     uint32_t order_count;
 
+    uint32_t *job_of; /* [host]: which job it has, from 1 on; 0: none; NULL: not known */
+    uint32_t jobs;
+    double fullest_before, fullest; /* cable up, in messages, if each job calls once */
+
     /* Only of engines that need them (NULL: SL 0, VL 0): see route_lanes_new(). */
     uint8_t *sl; /* [switch * lft_stride + LID]: of packets from hosts of that switch */
     struct fabric_sl2vl lanes; /* SL -> VL of the outgoing link */

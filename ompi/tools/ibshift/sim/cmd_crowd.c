@@ -420,6 +420,13 @@ static void print_json(const struct crowd *w)
         json_ratio(&j, "beside_over_alone", beside_alone(m));
         json_ratio(&j, "shared_over_bound", shared_ideal(m));
         json_ratio(&j, "alone_over_bound", over_ideal(m));
+        json_open(&j, "nodes", '[');
+        for (uint32_t k = 0; k < m->c.job.placement->hosts; k++) {
+            uint32_t host = m->c.job.placement->host[k];
+
+            json_text(&j, NULL, ibshift_host_name(m->c.job.fabric, host));
+        }
+        json_close(&j, ']');
         json_close(&j, '}');
     }
     json_close(&j, ']');
