@@ -14,10 +14,9 @@
 struct show {
     const struct ibshift_fabric *f;
     const struct ibshift_shape *shape;
-    uint32_t cables, slow_cables, fast_cables;
+    uint32_t cables, slow_cables, fast_cables, near_least, near_most;
     struct ibshift_rate usual_rate;
     unsigned lmc;
-    uint32_t near_least, near_most;
     char name[128];
 };
 
@@ -468,6 +467,7 @@ static const struct cli_command rows[] = {
     {"check", cmd_fabric_check, "check that routes arrive"},
     {"contend", cmd_fabric_contend, "flows per link, stage by stage, of an order, table or plan"},
     {"schedule", cmd_fabric_schedule, "the cheapest order for the all-to-all of a job, and why"},
+    {"bound", cmd_fabric_bound, "what no plan and no routes can beat, with a proof"},
     {"modes", cmd_fabric_modes, "what each LID offset gives the hosts of a job"},
     {"audit", cmd_fabric_audit, "how much past jobs would have gained from an order"},
     {"place", cmd_fabric_place, "which free hosts a job should get"},

@@ -1,0 +1,275 @@
+/* `ibshift fabric bound`: what no plan and no routes can beat, with a proof that others can check. */
+#include "fabric/cmd_job.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "bound/least.h"
+#include "fabric/names.h"
+#include "fabric/paths/contend.h"
+#include "bound/ring.h"
+
+struct bound {
+    struct cli_args args;
+    struct fabric_job job;
+    enum ibshift_collective collective;
+    const char *certificate, *output;
+    bool is_json;
+    struct fabric_net net;
+    double time;      /* with any routes */
+    bool *is_inside;  /* [node]: of allgather and reduce_scatter */
+    double *lengths;  /* [edge]: of an all-to-all, */
+    double routed;    /* and its time on the tables' routes, */
+    uint32_t busiest; /* by this link, as in a contention */
+    const char *plan; /* what comes near, in words, */
+    double cost;      /* and takes so long on the tables */
+    uint32_t *along;  /* the ring's members */
+};
+
+/* The members in routing order, each once. */
+static uint32_t *find_members(struct bound *b)
+{
+    const struct ibshift_placement *p = b->job.placement;
+    uint32_t *along = pool_new(&b->job.pool, p->hosts, sizeof(*along)), count = 0;
+
+    for (uint32_t i = 0; i < b->job.order_count; i++) {
+        uint32_t host = b->job.order[i];
+        uint32_t member = host == IBSHIFT_NO_HOST ? IBSHIFT_NO_HOST : p->member_at[host];
+
+        if (member != IBSHIFT_NO_HOST) {
+            along[count++] = member;
+        }
+    }
+    return along;
+}
+
+/* Whole stages, one after the other. */
+static void price_ring(struct bound *b)
+{
+    const struct ibshift_placement *p = b->job.placement;
+    uint32_t *members = pool_new(&b->job.pool, p->ranks, sizeof(*members)), at = 0;
+    char name[32];
+    struct ibshift_plan_flows flows;
+    struct ibshift_contention c;
+    struct ibshift_plan plan;
+    const struct ibshift_alg *alg;
+    int rc;
+
+    b->along = find_members(b);
+    fabric_ring_find(p->paths, b->along, &b->job.pool);
+    for (uint32_t i = 0; i < p->hosts; i++) {
+        for (uint32_t r = p->start[b->along[i]]; r < p->start[b->along[i] + 1]; r++) {
+            members[at++] = b->along[i];
+        }
+    }
+    snprintf(name, sizeof(name), "%s/ring", ibshift_collective_name(b->collective));
+    alg = fabric_job_plan(&b->args, &b->job, name, members, &plan);
+    rc = ibshift_plan_flows_open(alg, &plan, members, &flows);
+    if (rc != 0) {
+        exit(cli_error(b->args.command, "%s", rc == -E2BIG ? "too many ranks" : "no memory"));
+    }
+    fabric_must(&b->args, ibshift_contend(p->paths, &flows.source, 1, 0, &c),
+                &(struct ibshift_error){"no memory"});
+    b->plan = "a ring, leaf by leaf";
+    b->cost = c.sum;
+    ibshift_contention_free(&c);
+    ibshift_plan_flows_close(&flows);
+}
+
+static void price_stages(struct bound *b)
+{
+    const struct ibshift_placement *p = b->job.placement;
+    struct ibshift_arrangement found;
+    struct ibshift_error err;
+
+    fabric_must(
+        &b->args,
+        ibshift_arrange(p, b->job.order, b->job.order_count, IBSHIFT_ARRANGE_ALL, &found, &err),
+        &err);
+    b->plan = ibshift_arrange_name(found.kind);
+    b->cost = found.cost;
+    ibshift_arrangement_free(&found);
+    fabric_must(&b->args,
+                ibshift_alltoall_bound(p->paths, p->ranks, p->member_of, &b->routed, &b->busiest),
+                &(struct ibshift_error){"no memory"});
+}
+
+static double share_of(const struct bound *b, double cost)
+{
+    return b->time > 0 ? cost / b->time : 1;
+}
+
+static void print(const struct bound *b)
+{
+    char link[200];
+    uint32_t inside = 0;
+
+    fabric_job_print(&b->job);
+    printf(": %s, in times of a block on the fastest host's cable\n",
+           ibshift_collective_name(b->collective));
+    printf("bound    %.6g  on any routes, proved by ", b->time);
+    if (b->is_inside == NULL) {
+        printf("lengths of cables\n");
+        ibshift_contention_name(b->job.placement->paths, b->busiest, link, sizeof(link));
+        printf("%8.3f of it: the tables' busiest link, %s\n", share_of(b, b->routed), link);
+    } else {
+        for (uint32_t m = 0; m < b->job.placement->hosts; m++) {
+            inside += b->is_inside[m];
+        }
+        printf("a cut around %u host%s\n", inside, cli_plural(inside));
+    }
+    printf("%8.3f of it: %s\n", share_of(b, b->cost), b->plan);
+}
+
+static void print_json(const struct bound *b)
+{
+    struct json j;
+
+    json_begin(&j, stdout);
+    json_value(&j, "hosts", "%u", b->job.placement->hosts);
+    json_value(&j, "ranks", "%u", b->job.placement->ranks);
+    json_text(&j, "collective", ibshift_collective_name(b->collective));
+    json_value(&j, "bound", "%.9g", b->time);
+    if (b->is_inside == NULL) {
+        json_value(&j, "routed", "%.9g", b->routed);
+    }
+    json_text(&j, "plan", b->plan);
+    json_value(&j, "cost", "%.9g", b->cost);
+    json_end(&j);
+}
+
+/* Nodes by GUIDs, cables by the port that they leave by; the job, the bound, and what proves it. */
+static void write_certificate(const struct bound *b, FILE *out)
+{
+    const struct ibshift_fabric *f = b->job.fabric;
+    const struct ibshift_placement *p = b->job.placement;
+
+    fprintf(out, "collective %s\nbound %.9g\n", ibshift_collective_name(b->collective), b->time);
+    for (uint32_t m = 0; m < p->hosts; m++) {
+        uint32_t port = f->hosts[p->host[m]];
+
+        fprintf(out, "host 0x%016" PRIx64 " %u %u\n", f->nodes[f->ports[port].node].guid,
+                f->ports[port].number, p->start[m + 1] - p->start[m]);
+    }
+    for (uint32_t n = 0; b->is_inside != NULL && n < b->net.nodes; n++) {
+        uint64_t guid = f->nodes[fabric_net_node(&b->net, n)].guid;
+
+        if (n < p->hosts && b->is_inside[n]) {
+            fprintf(out, "inside 0x%016" PRIx64 " %u\n", guid,
+                    f->ports[f->hosts[p->host[n]]].number);
+        } else if (b->is_inside[n]) {
+            fprintf(out, "inside 0x%016" PRIx64 "\n", guid);
+        }
+    }
+    for (uint32_t e = 0; b->lengths != NULL && e < b->net.edges; e++) {
+        const struct ibshift_port *port = &f->ports[b->net.edge[e].link];
+
+        if (b->lengths[e] > 0) {
+            fprintf(out, "length 0x%016" PRIx64 " %u %.9g\n", f->nodes[port->node].guid,
+                    port->number, b->lengths[e]);
+        }
+    }
+}
+
+/* As `ibshift fabric order` prints them, so that --order and --hosts take them. */
+static void write_ring(const struct bound *b, FILE *out)
+{
+    const struct ibshift_fabric *f = b->job.fabric;
+    struct fabric_names names;
+    char name[FABRIC_NAME_SIZE];
+
+    fabric_names_open(f, &names);
+    for (uint32_t i = 0; i < b->job.placement->hosts; i++) {
+        uint32_t host = b->job.placement->host[b->along[i]];
+
+        fprintf(out, "0x%04x\t%s\n", ibshift_host_lid(f, host),
+                fabric_names_get(&names, host, name, sizeof(name)));
+    }
+    pool_free(&names.pool);
+}
+
+static int save(const struct bound *b, const char *path,
+                void (*write)(const struct bound *b, FILE *out))
+{
+    struct output out;
+    int rc = path == NULL ? CLI_OK : cli_output_open(b->args.command, path, &out);
+
+    if (rc == CLI_OK && path != NULL) {
+        write(b, out.file);
+        rc = cli_output_close(b->args.command, path, &out, rc);
+    }
+    return rc;
+}
+
+/* The first word is the collective; what follows is as in the other commands. */
+static void take_collective(struct bound *b)
+{
+    const char *name = b->args.positional[0];
+    int collective = ibshift_collective_find(name);
+
+    if (collective != IBSHIFT_ALLGATHER && collective != IBSHIFT_REDUCE_SCATTER &&
+        collective != IBSHIFT_ALLTOALL) {
+        exit(cli_error(b->args.command,
+                       "'%.40s': wants allgather, reduce_scatter or alltoall first", name));
+    }
+    b->collective = (enum ibshift_collective)collective;
+    b->args.count--;
+    memmove(b->args.positional, b->args.positional + 1,
+            b->args.count * sizeof(*b->args.positional));
+    b->args.positional[b->args.count] = NULL;
+}
+
+static void find(struct bound *b)
+{
+    fabric_net_make(&b->net, b->job.placement, &b->job.pool);
+    if (b->collective == IBSHIFT_ALLTOALL) {
+        b->time = fabric_bound_lengths(&b->net, &b->lengths);
+        price_stages(b);
+    } else {
+        b->time = fabric_bound_cut(&b->net, &b->is_inside);
+        price_ring(b);
+    }
+}
+
+int cmd_fabric_bound(int argc, char **argv)
+{
+    struct bound b = {.certificate = NULL};
+    const struct cli_option options[] = {
+        FABRIC_JOB_OPTIONS(b.job),
+        {"--certificate", 0, CLI_OUTPUT, "FILE", "write what proves the bound",
+         .where = &b.certificate},
+        cli_output_option(&b.output, "write the hosts in the order of the ring"),
+        cli_json_option(&b.is_json),
+        {.name = NULL},
+    };
+    int rc = CLI_OK;
+
+    b.args = (struct cli_args){.command = "fabric bound",
+                               .usage = "COLLECTIVE FABRIC [LFTS]",
+                               .options = options,
+                               .least = 2,
+                               .most = 3};
+    cli_must(cli_parse(&b.args, argc, argv));
+    if (b.args.helped) {
+        return CLI_OK;
+    }
+    take_collective(&b);
+    if (b.output != NULL && b.collective == IBSHIFT_ALLTOALL) {
+        return cli_error(b.args.command, "-o: an all-to-all has no ring; ibshift fabric schedule "
+                                         "writes its order");
+    }
+    if (b.job.has_rails) {
+        return cli_error(b.args.command, "--rails: ranks of a node share memory, which no bound "
+                                         "here knows of");
+    }
+    fabric_job_open(&b.args, &b.job);
+    find(&b);
+    rc = save(&b, b.certificate, write_certificate);
+    rc = rc == CLI_OK ? save(&b, b.output, write_ring) : rc;
+    if (rc == CLI_OK) {
+        (b.is_json ? print_json : print)(&b);
+    }
+    fabric_job_close(&b.job);
+    return rc;
+}
