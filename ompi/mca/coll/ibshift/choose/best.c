@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "choose/glance.h"
 #include "choose/size.h"
@@ -18,11 +19,12 @@ enum {
 
 /* Found among 96 to 1,728 ranks: what is taken costs 1.03 of the cheapest in the mean. */
 enum {
-    FEW_RANKS = 64,    /* each candidate is priced as it is */
-    MANY_HOSTS = 16,   /* of several ranks: among fewer it is, too */
-    GLANCE = 64,       /* messages that are looked at for a first price, */
-    LOOK = 256,        /* and for that of */
-    LOOKS = 4,         /* so many of the cheapest candidates, */
+    FEWEST = 4,      /* a price costs no more than a bound */
+    FEW_RANKS = 64,  /* each candidate is priced as it is, unless a bound shows that it is dearer */
+    MANY_HOSTS = 16, /* of several ranks: among fewer it is, too */
+    GLANCE = 64,     /* messages that are looked at for a first price, */
+    LOOK = 256,      /* and for that of */
+    LOOKS = 4,       /* so many of the cheapest candidates, */
     LOOK_HOSTS = 4096, /* where ranks share hosts: of these four at least are looked at */
     LOOKS_HOSTS = 6,
     GLANCE_ERROR = 2, /* if they cost at most so many times the cheapest */
@@ -103,32 +105,40 @@ static bool tells_counts(const struct ibshift_question *question, const struct i
     return (alg->flags & question->needs) == IBSHIFT_ALG_SIZES_NODE;
 }
 
-/*
- * By so many messages of few of its ranks, where it has more. A row that nobody can price here costs nothing that is known: it
- * stays behind all others. Of a table of stages a rank has its own row only: the shift in its place has as many messages.
- */
+/* In a plan that is its caller's. Of a table of stages a rank has its own row only: the shift in its place has as many messages. */
+static struct ibshift_price_request request_of(const struct ibshift_question *question,
+                                               const struct ibshift_choice *choice,
+                                               struct ibshift_plan *plan)
+{
+    struct ibshift_sending sending = ibshift_choose_sending(question, choice->alg);
+
+    *plan = *question->plan;
+    ibshift_choice_take(choice, plan);
+    plan->stages = NULL;
+    return (struct ibshift_price_request){.alg = choice->alg,
+                                          .plan = plan,
+                                          .model = question->model,
+                                          .near = question->near,
+                                          .crowd = question->crowd,
+                                          .bytes = question->bytes,
+                                          .element = 1,
+                                          .window = sending.window,
+                                          .piece = sending.piece,
+                                          .grants_anew = question->grants_anew,
+                                          .space = question->space};
+}
+
+/* By so many messages of few of its ranks, where it has more. A row that nobody can price here costs nothing that is known: it
+ * stays behind all others. */
 static void price(const struct ibshift_question *question, uint64_t messages, double most,
                   struct ibshift_choice *choice)
 {
-    struct ibshift_sending sending = ibshift_choose_sending(question, choice->alg);
-    struct ibshift_plan plan = *question->plan;
-    const struct ibshift_price_request request = {.alg = choice->alg,
-                                                  .plan = &plan,
-                                                  .model = question->model,
-                                                  .near = question->near,
-                                                  .crowd = question->crowd,
-                                                  .bytes = question->bytes,
-                                                  .element = 1,
-                                                  .window = sending.window,
-                                                  .piece = sending.piece,
-                                                  .grants_anew = question->grants_anew,
-                                                  .limit = messages,
-                                                  .space = question->space,
-                                                  .most = most};
+    struct ibshift_plan plan;
+    struct ibshift_price_request request = request_of(question, choice, &plan);
     int rc;
 
-    ibshift_choice_take(choice, &plan);
-    plan.stages = NULL;
+    request.limit = messages;
+    request.most = most;
     if (plan.neighbors != NULL) { /* of the graph, a rank knows its own part only */
         choice->price = (struct ibshift_price){.last = -1};
         return;
@@ -145,6 +155,15 @@ static void price(const struct ibshift_question *question, uint64_t messages, do
     }
 }
 
+/* us that it takes at least. */
+static double bound(const struct ibshift_question *question, const struct ibshift_choice *choice)
+{
+    struct ibshift_plan plan;
+    struct ibshift_price_request request = request_of(question, choice, &plan);
+
+    return plan.ranks > FEWEST && plan.neighbors == NULL ? ibshift_bound(&request) : 0;
+}
+
 /* One without a price is better than nothing only. */
 static bool is_cheaper(const struct ibshift_choice *now, const struct ibshift_choice *best)
 {
@@ -158,14 +177,16 @@ static bool is_near(const struct ibshift_choice *choice, const struct ibshift_ch
            choice->price.last <= cheapest->price.last * IBSHIFT_PRICE_EQUAL;
 }
 
+/* Candidates in the order of the table. Each has a bound or a glance for a price first, by which those that are priced are taken. */
 struct search {
     const struct ibshift_question *question;
     bool has_many; /* ranks: first a glance at all candidates, then a closer look at the best */
-    struct ibshift_choice seen[PLANS_MOST]; /* at a glance */
+    struct candidate {
+        struct ibshift_choice choice;
+        bool is_priced;
+    } seen[PLANS_MOST];
     int seen_count;
-    struct ibshift_choice priced[PLANS_MOST];
-    int priced_count;
-    const struct ibshift_choice *cheapest; /* of these; NULL: there is none yet */
+    const struct ibshift_choice *cheapest; /* of those that are priced; NULL: there is none yet */
 };
 
 static bool has_hosts(const struct ibshift_question *question)
@@ -188,11 +209,11 @@ static bool has_many(const struct ibshift_question *question)
     return crowd == NULL || (crowd->hosts == plan->ranks && crowd->ports == plan->ranks);
 }
 
-/* The two long arrays are left as they are: their counts say what is in them. */
+/* The long array is left as it is: its count says what is in it. */
 static void begin_search(struct search *search, const struct ibshift_question *question)
 {
     search->question = question;
-    search->seen_count = search->priced_count = 0;
+    search->seen_count = 0;
     search->cheapest = NULL;
     search->has_many = has_many(question);
 }
@@ -202,15 +223,13 @@ static bool is_by_node(const struct ibshift_choice *choice)
     return (choice->alg->flags & IBSHIFT_ALG_NODES) != 0;
 }
 
-static void add_priced(struct search *search, const struct ibshift_choice *now)
+/* By so many messages. */
+static void price_seen(struct search *search, struct candidate *one, uint64_t messages, double most)
 {
-    struct ibshift_choice *place = &search->priced[search->priced_count];
-
-    assert(search->priced_count < PLANS_MOST);
-    *place = *now;
-    search->priced_count++;
-    if (is_cheaper(place, search->cheapest)) {
-        search->cheapest = place;
+    price(search->question, messages, most, &one->choice);
+    one->is_priced = true;
+    if (is_cheaper(&one->choice, search->cheapest)) {
+        search->cheapest = &one->choice;
     }
 }
 
@@ -220,36 +239,31 @@ static struct ibshift_choice cheapest_but(const struct search *search,
 {
     const struct ibshift_choice *found = NULL;
 
-    for (int i = 0; i < search->priced_count; i++) {
-        const struct ibshift_choice *now = &search->priced[i];
+    for (int i = 0; i < search->seen_count; i++) {
+        const struct ibshift_choice *now = &search->seen[i].choice;
 
-        if (now != one && (which < 0 || is_by_node(now) == which) && is_cheaper(now, found)) {
+        if (search->seen[i].is_priced && now != one && (which < 0 || is_by_node(now) == which) &&
+            is_cheaper(now, found)) {
             found = now;
         }
     }
     return found != NULL ? *found : (struct ibshift_choice){.alg = NULL};
 }
 
-static struct ibshift_answer decide(const struct search *search)
+/* Of those that are as good as the cheapest, which there is: the first of the table where several are alike. */
+static const struct ibshift_choice *simplest(const struct search *search)
 {
-    const struct ibshift_choice *simplest = search->cheapest;
+    const struct ibshift_choice *found = NULL;
 
-    if (simplest == NULL) {
-        return (struct ibshift_answer){.candidates = 0};
-    }
-    for (int i = 0; i < search->priced_count; i++) {
-        const struct ibshift_choice *now = &search->priced[i];
+    for (int i = 0; i < search->seen_count; i++) {
+        const struct ibshift_choice *now = &search->seen[i].choice;
 
-        if (is_near(now, search->cheapest) &&
-            ibshift_price_is_simpler(&now->price, &simplest->price)) {
-            simplest = now;
+        if (search->seen[i].is_priced && is_near(now, search->cheapest) &&
+            (found == NULL || ibshift_price_is_simpler(&now->price, &found->price))) {
+            found = now;
         }
     }
-    return (struct ibshift_answer){.best = *simplest,
-                                   .second = cheapest_but(search, simplest, -1),
-                                   .other = cheapest_but(search, NULL, !is_by_node(simplest)),
-                                   .candidates = search->seen_count > 0 ? search->seen_count
-                                                                        : search->priced_count};
+    return found != NULL ? found : search->cheapest;
 }
 
 /* A leader has what its team sends to all, several times over: the one of the fullest node most. */
@@ -289,50 +303,94 @@ static void consider(struct search *search, struct ibshift_choice now)
          gathers_too_much(question, now.alg, &plan))) {
         return;
     }
-    if (search->has_many) {
-        assert(search->seen_count < PLANS_MOST);
-        price(question, GLANCE, 0, &now);
-        search->seen[search->seen_count++] = now;
-    } else {
-        price(question, IBSHIFT_CHOOSE_LIMIT, most_of(search), &now);
-        add_priced(search, &now);
-    }
+    assert(search->seen_count < PLANS_MOST);
+    now.price.last = bound(question, &now);
+    search->seen[search->seen_count++] = (struct candidate){now, false};
 }
 
-/* The cheapest at a glance of those that are left; NULL: none is worth a look. */
-static struct ibshift_choice *take_cheapest(struct search *search, double *most)
+/* That of the least bound, or glance, of those that are not priced; NULL: none costs at most so much by that. */
+static struct candidate *next_of(struct search *search, double most)
 {
-    struct ibshift_choice *cheapest = NULL;
+    struct candidate *next = NULL;
 
     for (int i = 0; i < search->seen_count; i++) {
-        struct ibshift_choice *one = &search->seen[i];
+        struct candidate *one = &search->seen[i];
 
-        if (one->alg != NULL && one->price.last >= 0 && one->price.last <= *most &&
-            (cheapest == NULL || one->price.last < cheapest->price.last)) {
-            cheapest = one;
+        if (!one->is_priced && one->choice.price.last >= 0 && one->choice.price.last <= most &&
+            (next == NULL || one->choice.price.last < next->choice.price.last)) {
+            next = one;
         }
     }
-    *most = cheapest == NULL ? *most : fmin(*most, GLANCE_ERROR * cheapest->price.last);
-    return cheapest;
+    return next;
 }
 
-/* Those without a price come last, if nothing has any. */
-static struct ibshift_answer settle(struct search *search)
+/* At all that may be the cheapest, or as good as that. */
+static void look(struct search *search)
 {
-    int looks = has_hosts(search->question) ? LOOKS_HOSTS : LOOKS;
-    uint64_t look = has_hosts(search->question) ? LOOK_HOSTS : LOOK;
-    struct ibshift_choice *next;
+    uint64_t messages = search->has_many ? GLANCE : IBSHIFT_CHOOSE_LIMIT;
+    struct candidate *next;
     double most = INFINITY;
 
-    for (int i = 0; i < looks && (next = take_cheapest(search, &most)) != NULL; i++) {
-        price(search->question, look, most_of(search), next);
-        add_priced(search, next);
-        next->alg = NULL;
+    while ((next = next_of(search, most)) != NULL) {
+        price_seen(search, next, messages, most_of(search));
+        if (search->cheapest->price.last > 0) {
+            most = search->cheapest->price.last * IBSHIFT_PRICE_EQUAL;
+        }
     }
-    for (int i = 0; i < search->seen_count && search->cheapest == NULL; i++) {
-        add_priced(search, &search->seen[i]);
+}
+
+/* At those that were the cheapest at a glance. */
+static void look_closer(struct search *search)
+{
+    int looks = has_hosts(search->question) ? LOOKS_HOSTS : LOOKS;
+    uint64_t messages = has_hosts(search->question) ? LOOK_HOSTS : LOOK;
+    struct candidate *next;
+    double most = GLANCE_ERROR * search->cheapest->price.last;
+
+    for (int i = 0; i < search->seen_count; i++) {
+        struct candidate *one = &search->seen[i];
+
+        one->choice.price.last = one->is_priced ? one->choice.price.last : -1;
+        one->is_priced = false;
     }
-    return decide(search);
+    search->cheapest = NULL;
+    for (int i = 0; i < looks && (next = next_of(search, most)) != NULL; i++) {
+        price_seen(search, next, messages, most_of(search));
+    }
+}
+
+/* At the others, for who wants to know them. */
+static void look_at_rest(struct search *search)
+{
+    for (int i = 0; i < search->seen_count; i++) {
+        if (!search->seen[i].is_priced) {
+            price_seen(search, &search->seen[i], IBSHIFT_CHOOSE_LIMIT, 0);
+        }
+    }
+}
+
+/* Where nothing has a price, it is the first. */
+static struct ibshift_answer settle(struct search *search)
+{
+    struct ibshift_choice best;
+    const struct ibshift_choice *found;
+
+    look(search);
+    if (search->cheapest == NULL) {
+        return (struct ibshift_answer){.candidates = 0};
+    }
+    if (search->has_many && search->cheapest->price.last >= 0) {
+        look_closer(search);
+    }
+    found = simplest(search);
+    best = *found;
+    if (!search->has_many && !search->question->is_brief) {
+        look_at_rest(search);
+    }
+    return (struct ibshift_answer){.best = best,
+                                   .second = cheapest_but(search, found, -1),
+                                   .other = cheapest_but(search, NULL, !is_by_node(&best)),
+                                   .candidates = search->seen_count};
 }
 
 /* Of a row by node each tree is one of nodes or of the ranks of a node: radices above are the same again. */

@@ -174,7 +174,6 @@ static void begin(const struct ibshift_price_request *request, uint32_t segments
     fewer->request.plan = &fewer->plan;
     fewer->request.peers = request->peers > 0 ? request->peers : request->plan->ranks - 1;
     fewer->request.limit = 0;
-    fewer->request.most = 0;
 }
 
 int ibshift_fewer_units(const struct ibshift_price_request *request, uint32_t units, bool lacks_one,

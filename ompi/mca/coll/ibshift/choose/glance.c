@@ -11,7 +11,7 @@ enum {
     ROUNDS = 16,         /* of a rank that are looked at */
     FEW_HOSTS = 4,       /* of several ranks each, that stand for all */
     CHAIN = 4,           /* the shortest in which ranks that pass on wait for each other */
-    SEGMENTS = 2048,     /* of a chain that are looked at: CHAIN times as many messages */
+    SEGMENTS = 16,       /* that are looked at: each further one adds as much as the last; */
     SEGMENTS_HOSTS = 32, /* and of several ranks on each host */
 };
 
@@ -19,6 +19,13 @@ enum {
 static uint32_t units_of(const struct ibshift_price_request *request)
 {
     return ibshift_fewer_has_hosts(request) ? request->plan->nodes->nodes : request->plan->ranks;
+}
+
+static uint32_t segments_of(const struct ibshift_price_request *request)
+{
+    uint32_t most = ibshift_fewer_has_hosts(request) ? SEGMENTS_HOSTS : SEGMENTS;
+
+    return request->plan->segments < most ? request->plan->segments : most;
 }
 
 /* To the end. */
@@ -35,7 +42,7 @@ static int price_fewer(const struct ibshift_price_request *request, uint32_t uni
     return rc;
 }
 
-/* us of a rank's port, processor (its own steps and messages, and what goes to ranks of its node) and waits. */
+/* us of a rank's port, processor, and of the processor for what goes to ranks of its node; and what its rounds wait for others. */
 struct load {
     double out, in, local, near, waits;
 };
@@ -57,6 +64,18 @@ static double near_message(const struct ibshift_model *near, int kind, double by
                : near->send_min + copied + bytes * near->send_byte + (is_long ? near->granted : 0);
 }
 
+/* us until a message is there that its rank waits for: where ranks share nodes, the messages before it may all have been near. */
+static double coming(const struct ibshift_price_request *request, bool is_near, double bytes)
+{
+    const struct ibshift_model *model = request->model;
+
+    if (is_near || (request->near != NULL && request->plan->nodes->most > 1)) {
+        return request->near->latency;
+    }
+    return model->latency + model->send_min + model->recv_min +
+           bytes * (model->send_byte + model->gap_byte);
+}
+
 static void add_round(const struct ibshift_price_request *request,
                       const struct ibshift_sizes *sizes, uint32_t rank, uint32_t round,
                       struct load *load)
@@ -64,30 +83,35 @@ static void add_round(const struct ibshift_price_request *request,
     const struct ibshift_model *model = request->model;
     struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
     uint32_t count = request->alg->emit(request->plan, rank, round, steps);
-    double waits = 0;
+    bool waits = round == 0;
+    double last = 0;
 
     for (uint32_t i = 0; i < count; i++) {
         double bytes = (double)ibshift_sizes_step(sizes, rank, &steps[i]);
+        bool is_message = steps[i].kind <= IBSHIFT_STEP_SEND;
+        bool near = is_message && is_near(request, rank, steps[i].peer);
 
         if (bytes == 0 && steps[i].count > 0) {
             continue;
         }
-        if (steps[i].kind <= IBSHIFT_STEP_SEND && is_near(request, rank, steps[i].peer)) {
+        waits = waits || (steps[i].kind == IBSHIFT_STEP_SEND && steps[i].need == round);
+        if (steps[i].kind == IBSHIFT_STEP_RECV) {
+            last = fmax(last, coming(request, near, bytes));
+        }
+        if (near) {
             load->near += near_message(request->near, steps[i].kind, bytes);
-            waits = steps[i].kind == IBSHIFT_STEP_SEND && round > 0 && steps[i].need == round
-                        ? fmax(waits, request->near->latency)
-                        : waits;
         } else if (steps[i].kind == IBSHIFT_STEP_SEND) {
-            load->out += model->gap + bytes * (model->gap_byte + model->send_byte);
-            waits = round > 0 && steps[i].need == round ? model->latency + model->gap : waits;
+            load->out += model->gap + bytes * model->gap_byte;
+            load->local += model->send_min + bytes * model->send_byte;
         } else if (steps[i].kind == IBSHIFT_STEP_RECV) {
             load->in += model->gap + bytes * model->gap_byte;
+            load->local += model->recv_min;
         } else {
             load->local += bytes * (steps[i].kind == IBSHIFT_STEP_COPY ? model->copy_byte
                                                                        : model->reduce_byte);
         }
     }
-    load->waits += waits;
+    load->waits += waits ? last : 0;
 }
 
 /* Of many rounds one of each of ROUNDS parts, not at equal distances: rounds of a ring come in twos. */
@@ -175,8 +199,7 @@ static int price_chain(const struct ibshift_price_request *request, uint32_t few
                        struct ibshift_price *price)
 {
     const struct ibshift_plan *plan = request->plan;
-    uint32_t most = ibshift_fewer_has_hosts(request) ? SEGMENTS_HOSTS : SEGMENTS;
-    uint32_t segments = plan->segments < most ? plan->segments : most;
+    uint32_t segments = segments_of(request);
     uint32_t units = units_of(request);
     struct ibshift_price before = {.last = 0};
     double last;
@@ -241,6 +264,34 @@ static int few_units(const struct ibshift_price_request *request, uint32_t *few)
     return 0;
 }
 
+/* Pieces of a vector are alike, and none is empty. */
+static uint64_t even(const struct ibshift_price_request *request)
+{
+    uint64_t pieces = ibshift_collective_has_vector(request->alg->collective)
+                          ? ibshift_alg_pieces(request->alg, request->plan)
+                          : 1;
+
+    return request->bytes > 0 && request->bytes < pieces ? pieces
+                                                         : request->bytes - request->bytes % pieces;
+}
+
+double ibshift_bound(const struct ibshift_price_request *request)
+{
+    uint32_t ranks = request->plan->ranks, root = request->plan->root;
+    const uint32_t seen[] = {root, (root + ranks - 1) % ranks};
+    struct ibshift_sizes sizes;
+    double most = 0;
+
+    ibshift_sizes_begin(&sizes, request->alg, request->plan, even(request),
+                        request->element > 0 ? request->element : 1);
+    for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++) {
+        struct load load = load_of(request, &sizes, seen[i]);
+
+        most = fmax(most, fmax(fmax(load.out, load.in), fmax(load.local + load.near, load.waits)));
+    }
+    return most;
+}
+
 /* From so few ranks or hosts that the plan is within the limit, and what the busiest have to do among all. */
 static int sketch(const struct ibshift_price_request *request, struct ibshift_price *price)
 {
@@ -260,7 +311,7 @@ static int sketch(const struct ibshift_price_request *request, struct ibshift_pr
     if ((alg->flags & IBSHIFT_ALG_SEGMENTS) != 0 && !is_by_node) {
         return price_chain(request, few < CHAIN && units > CHAIN ? CHAIN : few, price);
     }
-    segments = is_by_node && segments > SEGMENTS_HOSTS ? SEGMENTS_HOSTS : segments;
+    segments = is_by_node ? segments_of(request) : segments;
     rc = ibshift_fewer_units(request, few, false, segments, &fewer);
     if (rc != 0) {
         return rc;
@@ -315,8 +366,15 @@ static int extrapolate(const struct ibshift_price_request *request, struct ibshi
 static int look(const struct ibshift_price_request *request, struct ibshift_price *price)
 {
     bool is_sketched = request->limit < IBSHIFT_CHOOSE_LIMIT || request->plan->segments > 1;
+    struct ibshift_plan first = *request->plan; /* segments */
     int rc;
 
+    first.segments = segments_of(request);
+    if (first.segments < request->plan->segments && first.ranks > 1) {
+        if (!ibshift_plan_exceeds(request->alg, &first, request->limit)) {
+            return price_chain(request, units_of(request), price);
+        }
+    }
     if (is_sketched && ibshift_plan_exceeds(request->alg, request->plan, request->limit)) {
         return sketch(request, price);
     }

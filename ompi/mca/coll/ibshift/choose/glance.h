@@ -14,4 +14,7 @@ enum {
 /* As ibshift_price(); -E2BIG where it goes by nodes that are not the hosts, -ENOTSUP where it cannot do it with few. */
 int ibshift_glance(const struct ibshift_price_request *request, struct ibshift_price *price);
 
+/* us that it takes at least, by what two of its ranks have to do and to wait for: nearly always, as of many rounds some are seen. */
+double ibshift_bound(const struct ibshift_price_request *request);
+
 #endif
