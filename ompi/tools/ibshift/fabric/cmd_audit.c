@@ -1,16 +1,19 @@
-/* `ibshift fabric audit`: what an order for the routes would have gained the jobs that have run here.
- */
+/* `ibshift fabric audit`: what an order for the routes would have gained the jobs that have run here, or
+ * what those that run now lose by their places and to each other. */
 #include "fabric/cmd.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "fabric/graph/rate.h"
 #include "fabric/joblist.h"
 #include "fabric/names.h"
 #include "fabric/paths/contend.h"
+#include "fabric/paths/route.h"
 #include "fabric/table/arrange.h"
 
 enum {
@@ -26,13 +29,17 @@ struct row {
     uint32_t hosts;
     uint64_t where;    /* of the hosts, in their order: jobs on the same ones cost the same */
     double rank, best; /* of the bound: a shift in rank order, and the cheapest way */
+    /* --now, in messages, of an all-to-all of each job: */
+    double cables, alone, beside; /* on its hosts' own cables; on its fullest link, alone and not */
+    uint32_t *load, loads;        /* the links that it uses */
 };
 
 struct audit {
     struct pool pool;
     const struct cli_args *args;
     const char *jobs;
-    bool is_json, has_progress;
+    bool is_json, is_now, has_progress;
+    double *own, *all; /* [port]: messages of the job that is read, and of all jobs */
     const struct ibshift_fabric *fabric;
     struct fabric_nodes nodes;
     uint32_t *order, order_count;
@@ -121,6 +128,50 @@ static bool was_priced(const struct audit *a, struct row *row)
     return false;
 }
 
+/* Its messages on all links; 0, or what the walk says of a route that does not arrive. */
+static int add_routes(struct audit *a, uint32_t hosts)
+{
+    const struct ibshift_fabric *f = a->fabric;
+    uint32_t links[IBSHIFT_ROUTE_MAX], fastest = ibshift_rate_of_hosts(f, a->hosts, hosts);
+
+    memset(a->own, 0, f->port_count * sizeof(*a->own));
+    for (uint64_t pair = 0; pair < (uint64_t)hosts * hosts; pair++) {
+        uint32_t from = a->hosts[pair / hosts], to = a->hosts[pair % hosts];
+        int walked, count = ibshift_route_walk(f, from, ibshift_host_lid(f, to), links,
+                                               IBSHIFT_ROUTE_MAX, &walked);
+
+        if (count < 0) {
+            return count;
+        }
+        for (int i = 0; i < count; i++) {
+            a->own[links[i]] += ibshift_link_cost(f, links[i], fastest);
+        }
+    }
+    return 0;
+}
+
+static int add_job(struct audit *a, struct row *row)
+{
+    const struct ibshift_fabric *f = a->fabric;
+    int rc = add_routes(a, row->hosts);
+
+    for (uint32_t i = 0; rc == 0 && i < f->port_count; i++) {
+        row->loads += a->own[i] > 0;
+    }
+    row->load = pool_new(&a->pool, row->loads, sizeof(*row->load));
+    for (uint32_t i = 0, at = 0; at < row->loads; i++) {
+        if (a->own[i] > 0) {
+            row->load[at++] = i;
+            row->alone = fmax(row->alone, a->own[i]);
+            a->all[i] += a->own[i];
+        }
+    }
+    for (uint32_t h = 0; rc == 0 && h < row->hosts; h++) {
+        row->cables = fmax(row->cables, a->own[f->hosts[a->hosts[h]]]);
+    }
+    return rc;
+}
+
 static int price(struct audit *a, struct row *row)
 {
     struct ibshift_placement *placement = NULL;
@@ -166,7 +217,7 @@ static int job_ends(void *context)
         a->room = room;
     }
     a->now.where = where_of(a, a->now.hosts);
-    rc = was_priced(a, &a->now) ? 0 : price(a, &a->now);
+    rc = a->is_now ? add_job(a, &a->now) : was_priced(a, &a->now) ? 0 : price(a, &a->now);
     if (a->has_progress) {
         fprintf(stderr, "\r%u jobs ", a->count + 1);
     }
@@ -222,13 +273,18 @@ static struct sums add_up(const struct audit *a)
     return s;
 }
 
+static void print_jobs(const struct audit *a)
+{
+    printf("%u job%s on %d hosts or more; left out: %u smaller, %u on nodes that are not in the "
+           "fabric, %u without routes\n",
+           a->count, cli_plural(a->count), HOSTS_LEAST, a->small, a->unknown, a->unrouted);
+}
+
 static void report(const struct audit *a)
 {
     struct sums s = add_up(a);
 
-    printf("%u job%s on %d hosts or more", a->count, a->count == 1 ? "" : "s", HOSTS_LEAST);
-    printf("; left out: %u smaller, %u on nodes that are not in the fabric, %u without routes\n",
-           a->small, a->unknown, a->unrouted);
+    print_jobs(a);
     if (a->count == 0) {
         return;
     }
@@ -243,16 +299,21 @@ static void report(const struct audit *a)
            s.above == 1 ? "" : "s", a->rows[0].id, a->rows[0].hosts, gain_of(&a->rows[0]));
 }
 
+static void json_jobs(const struct audit *a, struct json *j)
+{
+    json_value(j, "jobs", "%u", a->count);
+    json_value(j, "small", "%u", a->small);
+    json_value(j, "unknown", "%u", a->unknown);
+    json_value(j, "unrouted", "%u", a->unrouted);
+}
+
 static void report_json(const struct audit *a)
 {
     struct sums s = add_up(a);
     struct json j;
 
     json_begin(&j, stdout);
-    json_value(&j, "jobs", "%u", a->count);
-    json_value(&j, "small", "%u", a->small);
-    json_value(&j, "unknown", "%u", a->unknown);
-    json_value(&j, "unrouted", "%u", a->unrouted);
+    json_jobs(a, &j);
     json_value(&j, "untabled", "%u", a->untabled);
     json_value(&j, "rank", "%.6g", s.rank);
     json_value(&j, "best", "%.6g", s.best);
@@ -265,6 +326,65 @@ static void report_json(const struct audit *a)
         json_value(&j, "seconds", "%.6g", a->rows[i].seconds);
         json_value(&j, "rank", "%.6g", a->rows[i].rank);
         json_value(&j, "best", "%.6g", a->rows[i].best);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_end(&j);
+}
+
+/* ---- the jobs that run now ---- */
+
+static double place_of(const struct row *row)
+{
+    return row->alone / row->cables;
+}
+
+static double beside_of(const struct row *row)
+{
+    return row->beside / row->alone;
+}
+
+static int by_beside(const void *a, const void *b)
+{
+    double x = beside_of(a), y = beside_of(b);
+
+    return x != y ? (x > y ? -1 : 1)
+                  : strcmp(((const struct row *)a)->id, ((const struct row *)b)->id);
+}
+
+static void find_beside(struct audit *a)
+{
+    for (uint32_t i = 0; i < a->count; i++) {
+        for (uint32_t k = 0; k < a->rows[i].loads; k++) {
+            a->rows[i].beside = fmax(a->rows[i].beside, a->all[a->rows[i].load[k]]);
+        }
+    }
+    qsort(a->rows, a->count, sizeof(*a->rows), by_beside);
+}
+
+static void report_now(const struct audit *a)
+{
+    struct json j;
+
+    if (!a->is_json) {
+        print_jobs(a);
+        puts("job                               hosts    place   beside");
+        for (uint32_t i = 0; i < a->count; i++) {
+            const struct row *row = &a->rows[i];
+
+            printf("%-32s %6u %8.3f %8.3f\n", row->id, row->hosts, place_of(row), beside_of(row));
+        }
+        return;
+    }
+    json_begin(&j, stdout);
+    json_jobs(a, &j);
+    json_open(&j, "job", '[');
+    for (uint32_t i = 0; i < a->count; i++) {
+        json_open(&j, NULL, '{');
+        json_text(&j, "id", a->rows[i].id);
+        json_value(&j, "hosts", "%u", a->rows[i].hosts);
+        json_value(&j, "place", "%.6g", place_of(&a->rows[i]));
+        json_value(&j, "beside", "%.6g", beside_of(&a->rows[i]));
         json_close(&j, '}');
     }
     json_close(&j, ']');
@@ -307,11 +427,16 @@ static int audit(const struct cli_args *args, struct ibshift_fabric *f)
     fabric_must(args, ibshift_placement_order(f, &a->order, &a->order_count, &a->err), &a->err);
     a->hosts = pool_new(&a->pool, f->host_count, sizeof(*a->hosts));
     a->seen = pool_new(&a->pool, f->host_count, sizeof(*a->seen));
+    a->own = pool_new(&a->pool, f->port_count, sizeof(*a->own));
+    a->all = pool_new(&a->pool, f->port_count, sizeof(*a->all));
     read_jobs(a);
     if (a->unknown != 0 && a->count + a->small + a->unrouted == 0) {
         status = cli_error(args->command,
                            "%s: none of its %u jobs ran on nodes of this fabric, which has no '%s'",
                            a->jobs, a->unknown, a->stranger);
+    } else if (a->is_now) {
+        find_beside(a);
+        report_now(a);
     } else {
         qsort(a->rows, a->count, sizeof(*a->rows), by_gain);
         (a->is_json ? report_json : report)(a);
@@ -331,6 +456,8 @@ int cmd_fabric_audit(int argc, char **argv)
          "of "
          "NODES (needed)",
          .where = &a.jobs, .is_needed = true},
+        {"--now", 0, CLI_FLAG, NULL,
+         "these jobs run now: what each loses by its place, and to the others", .where = &a.is_now},
         cli_json_option(&a.is_json),
         {.name = NULL},
     };
