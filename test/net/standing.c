@@ -259,7 +259,7 @@ static int opened(struct ranks *r)
     s = ranks_stats(r);
     printf("%lu long messages, %lu with a grant that stood, %lu control messages\n", s.rendezvous,
            s.standing, s.control);
-    ibshift_net_revoke(r->net, 7, IBSHIFT_NET_OPENED | 9, RUNS - 1);
+    ibshift_net_revoke(r->net, 7, IBSHIFT_NET_OPENED | 9, NULL);
     for (uint32_t run = 0; run < 4; run++) { /* the connection lives */
         exchange(&t, peer, 8, run, &random);
     }
@@ -282,7 +282,7 @@ static int revoked(struct ranks *r)
     ranks_barrier(r, (int)run);
     if (r->self == 0) {
         ibshift_net_cancel(r->net, 7, run);
-        ibshift_net_revoke(r->net, 7, IBSHIFT_NET_OPENED | 9, run);
+        ibshift_net_revoke(r->net, 7, IBSHIFT_NET_OPENED | 9, &run);
         memset(to[peer][0], 0, LENGTH);
     }
     ranks_barrier(r, (int)run + 1);

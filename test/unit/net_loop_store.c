@@ -173,7 +173,8 @@ void ibshift_loop_give_up(struct endpoint *endpoint, uint32_t peer, uint32_t com
 }
 
 /* No grant of a loop stands, but ops that are opened may believe it. */
-void ibshift_loop_revoke(struct ibshift_net *net, uint32_t comm, uint32_t standing, uint32_t seq)
+void ibshift_loop_revoke(struct ibshift_net *net, uint32_t comm, uint32_t standing,
+                         const uint32_t *seq)
 {
     (void)net, (void)comm, (void)standing, (void)seq;
 }

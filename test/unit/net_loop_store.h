@@ -165,7 +165,8 @@ static inline void ibshift_loop_message_free(struct ibshift_loop *loop, struct m
 void ibshift_loop_die(struct endpoint *endpoint);
 void ibshift_loop_fail_peer(struct endpoint *endpoint, uint32_t peer, int status);
 void ibshift_loop_drop(struct endpoint *endpoint, uint32_t comm, uint32_t seq);
-void ibshift_loop_revoke(struct ibshift_net *net, uint32_t comm, uint32_t standing, uint32_t seq);
+void ibshift_loop_revoke(struct ibshift_net *net, uint32_t comm, uint32_t standing,
+                         const uint32_t *seq);
 void ibshift_loop_give_up(struct endpoint *endpoint, uint32_t peer, uint32_t comm, uint32_t seq);
 
 #endif

@@ -112,8 +112,9 @@ static void run(const struct ibshift_alg *alg, uint32_t ranks, uint64_t *random)
     for (uint32_t rank = 0; rank < ranks; rank++) {
         struct ibshift_op *op = &seen.work->ops[rank];
 
-        op->params.opening = ibshift_opening_make(op);
+        op->params.opening = ibshift_opening_make(ranks);
         assert_non_null(op->params.opening);
+        ibshift_opening_take(op->params.opening, op);
         op->params.standing = IBSHIFT_NET_OPENED | 5;
     }
     for (seen.run = 0; seen.run < RUNS; seen.run++) {
@@ -121,7 +122,8 @@ static void run(const struct ibshift_alg *alg, uint32_t ranks, uint64_t *random)
         for (uint32_t rank = 0; rank < ranks; rank++) {
             assert_int_equal(seen.work->ops[rank].status, 0);
             assert_true(work_is_right(seen.work, rank));
-            assert_int_equal(ibshift_opening_is_refused(seen.work->ops[rank].params.opening, ranks),
+            assert_int_equal(ibshift_opening_has_told(seen.work->ops[rank].params.opening, ranks,
+                                                      IBSHIFT_OPENING_REFUSED),
                              any_refuses(ranks));
         }
     }

@@ -147,12 +147,6 @@ struct ibshift_transport_counters {
 };
 
 /* All 0 without an endpoint. */
-/* Registered memory until let_go(); NULL: it cannot be, or would not be found again. number: which of all registrations,
- * from 1. revoke(): as in net.h. */
-struct ibshift_net_mem *ibshift_transport_hold(void *base, size_t length, uint64_t *number);
-void ibshift_transport_let_go(struct ibshift_net_mem *mem);
-void ibshift_transport_revoke(uint32_t comm, uint32_t standing, uint32_t seq);
-
 void ibshift_transport_counters(struct ibshift_transport_counters *counters);
 
 /*

@@ -127,9 +127,7 @@ void ibshift_call_give_back(ibshift_call_t *call)
         return;
     }
     call->home = NULL;
-    if (NULL != call->repeat) {
-        ibshift_repeat_free(call);
-    }
+    ibshift_repeat_leave(&call->repeat, &call->op);
     if (call->keeps) {
         let_go(call);
     }

@@ -49,9 +49,8 @@ struct ibshift_call_t {
     size_t tmp;                      /* bytes of TMP */
     uint32_t first_seq; /* of a persistent call: its id, where the runs are counted from */
     uint32_t runs;
-    struct ibshift_repeat
-        *repeat;               /* of a persistent call whose grants may stand; NULL: they do not */
-    struct ibshift_tape *tape; /* of a persistent call; NULL: none yet, or none is possible */
+    struct ibshift_repeat *repeat; /* of a call whose grants stand, or NULL */
+    struct ibshift_tape *tape;     /* of a persistent call; NULL: none yet, or none is possible */
     bool has_tried_tape;
     bool keeps; /* has copied the arguments' arrays to kept, holds types and operator */
     enum ibshift_collective collective;
@@ -79,13 +78,6 @@ int ibshift_neighbors_find(mca_coll_ibshift_module_t *module, struct ompi_commun
 
 /* The memory of its runs, but for that of stages. */
 int ibshift_call_lay_out(ibshift_call_t *call);
-
-/* coll_ibshift_repeat.c: grants that stand for the user's memory, of a persistent call that is laid out. */
-int ibshift_repeat_make(ibshift_call_t *call, const struct ibshift_job *job, uint32_t number);
-/* Before each start, after each run; and of a call that has it, when it is given back. */
-void ibshift_repeat_begin(ibshift_call_t *call);
-void ibshift_repeat_end(ibshift_call_t *call);
-void ibshift_repeat_free(ibshift_call_t *call);
 
 /* Ready, but for the places of send and recv; NULL: there is none. */
 ibshift_call_t *ibshift_call_take_spare(struct ibshift_spare *spare);

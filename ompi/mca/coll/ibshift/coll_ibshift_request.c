@@ -93,6 +93,7 @@ static int request_free(ompi_request_t **request)
 /* After the end; the OMPI code of the collective. */
 static int finish(ibshift_call_t *call)
 {
+    ibshift_repeat_end(&call->repeat, &call->op);
     if (0 != call->op.status) {
         int code = ibshift_call_report(call);
 
@@ -108,13 +109,13 @@ static void ended(struct ibshift_op *op)
 {
     ibshift_call_t *call = op->owner;
 
-    ibshift_repeat_end(call);
     call->request.super.req_status.MPI_ERROR = finish(call);
     ompi_request_complete(&call->request.super, true);
 }
 
 static void start(ibshift_call_t *call, uint32_t seq)
 {
+    ibshift_repeat_begin(call->repeat, &call->op);
     ibshift_side_move(&call->send, true);
     ibshift_side_move(&call->recv, true);
     if (call->tells_counts) {
@@ -235,6 +236,7 @@ static int create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
     if (OMPI_SUCCESS == rc) {
         init_request(call, comm, form);
         rc = ibshift_call_lay_out(call);
+        rc = OMPI_SUCCESS == rc ? ibshift_repeat_of_call(call, job, form) : rc;
         if (OMPI_SUCCESS != rc) {
             ibshift_call_give_back(call);
         }
@@ -379,11 +381,6 @@ static int make_persistent(mca_coll_ibshift_module_t *module, struct ompi_commun
         &module->group.ledger, ibshift_net_comm_seq(ibshift_op_word(&call->op), call->first_seq));
     call->runs = 0;
     call->has_tried_tape = false;
-    rc = ibshift_call_fail(module, ibshift_repeat_make(call, job, id));
-    if (OMPI_SUCCESS != rc) {
-        ibshift_call_give_back(call);
-        return rc;
-    }
     become_request(call);
     *request = &call->request.super;
     return OMPI_SUCCESS;
@@ -467,7 +464,6 @@ static int request_start(size_t count, ompi_request_t **requests)
         requests[i]->req_state = OMPI_REQUEST_ACTIVE;
         requests[i]->req_status.MPI_ERROR = MPI_SUCCESS;
         see();
-        ibshift_repeat_begin(call);
         start_again(call, call->first_seq | run);
     }
     return OMPI_SUCCESS;

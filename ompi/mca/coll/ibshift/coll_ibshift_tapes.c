@@ -461,6 +461,23 @@ const struct ibshift_tape *ibshift_tape_of_call(ibshift_call_t *call)
     return call->tape;
 }
 
+int ibshift_repeat_of_call(ibshift_call_t *call, const struct ibshift_job *job,
+                           enum ibshift_form form)
+{
+    const struct ibshift_wanted wanted = ibshift_job_wanted(job, form);
+    const struct ibshift_repeated repeated = {
+        .op = &call->op,
+        .wanted = &wanted,
+        .map = call->map,
+        .form = job->raw_form,
+        .number = atomic_load_explicit(&call->module->persistent, memory_order_relaxed),
+        .blocks = {call->send.blocks, call->recv.blocks}};
+
+    return call->tells_counts
+               ? OMPI_SUCCESS
+               : ibshift_code(ibshift_repeat_make(&call->module->group, &repeated, &call->repeat));
+}
+
 static void free_tapes(struct ibshift_tapes *tapes)
 {
     for (int i = 0; NULL != tapes && i < KEPT; i++) {

@@ -180,6 +180,10 @@ void ibshift_tape_keep(mca_coll_ibshift_module_t *module, enum ibshift_form form
 /* Of a persistent call, which has its own; NULL: none yet, or none is possible. */
 const struct ibshift_tape *ibshift_tape_of_call(ibshift_call_t *call);
 
+/* Whether grants for a call's runs stand (group/repeat.h), once it is laid out. OMPI codes. */
+int ibshift_repeat_of_call(ibshift_call_t *call, const struct ibshift_job *job,
+                           enum ibshift_form form);
+
 void ibshift_tapes_free(mca_coll_ibshift_module_t *module);
 
 #endif

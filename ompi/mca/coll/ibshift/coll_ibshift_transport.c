@@ -22,7 +22,7 @@
 /* Registrations that outlive their use, under the lock of the net that uses them. */
 static struct {
     mca_rcache_base_module_t *rcache;
-    uint64_t uses, registrations, tries;
+    uint64_t uses, registrations;
 } cache;
 
 struct registration {
@@ -36,7 +36,6 @@ static int register_memory(void *context, void *base, size_t size,
     struct registration *r = (struct registration *)reg;
     int rc = ibshift_region_register(context, base, size, &r->region);
 
-    r->region.number = ++cache.tries;
     cache.registrations += 0 == rc;
     return 0 == rc ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
 }
@@ -68,32 +67,10 @@ static void put(void *context, struct ibshift_region *region)
     (void)cache.rcache->rcache_deregister(cache.rcache, (mca_rcache_base_registration_t *)reg);
 }
 
-struct ibshift_net_mem *ibshift_transport_hold(void *base, size_t length, uint64_t *number)
+/* Open MPI may come to know it late. */
+static bool finds_again(void)
 {
-    struct ibshift_net_mem *mem;
-
-    if (NULL == cache.rcache || opal_leave_pinned <= 0 || ibshift_compat_is_tolerant()) {
-        return NULL;
-    }
-    ibshift_engine_lock(ibshift_endpoint.engine);
-    mem = ibshift_net_mem_register(ibshift_endpoint.net, base, length);
-    ibshift_engine_unlock(ibshift_endpoint.engine);
-    *number = NULL == mem ? 0 : ((struct ibshift_region *)mem)->number;
-    return mem;
-}
-
-void ibshift_transport_let_go(struct ibshift_net_mem *mem)
-{
-    ibshift_engine_lock(ibshift_endpoint.engine);
-    ibshift_net_mem_release(ibshift_endpoint.net, mem);
-    ibshift_engine_unlock(ibshift_endpoint.engine);
-}
-
-void ibshift_transport_revoke(uint32_t comm, uint32_t standing, uint32_t seq)
-{
-    ibshift_engine_lock(ibshift_endpoint.engine);
-    ibshift_net_revoke(ibshift_endpoint.net, comm, standing, seq);
-    ibshift_engine_unlock(ibshift_endpoint.engine);
+    return opal_leave_pinned > 0;
 }
 
 /* Nobody has said whether registrations may outlive their use: they may when unmapping is seen. */
@@ -113,7 +90,8 @@ static void allow_leave_pinned(void)
  */
 static const struct ibshift_region_cache *open_cache(struct ibshift_verbs *verbs)
 {
-    static const struct ibshift_region_cache regions = {.get = get, .put = put};
+    static const struct ibshift_region_cache regions = {
+        .get = get, .put = put, .finds_again = finds_again};
     static char name[] = "ibshift";
     mca_rcache_base_resources_t resources = {
         .cache_name = name,

@@ -53,6 +53,7 @@
 #include "group/endpoint.h"
 #include "group/group.h"
 #include "group/order.h"
+#include "group/repeat.h"
 #include "group/report.h"
 
 #include "job/cards.h"

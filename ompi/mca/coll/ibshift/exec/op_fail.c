@@ -39,7 +39,7 @@ void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t 
     ibshift_net_give_up(exec->net, op->params.comm, &why); /* first: the net may tell the reason */
     ibshift_net_cancel(exec->net, op->params.comm, op->seq);
     if (op->params.opening != NULL) {
-        ibshift_net_revoke(exec->net, op->params.comm, op->params.standing, op->seq);
+        ibshift_net_revoke(exec->net, op->params.comm, op->params.standing, &op->seq);
     }
     abort_peers(op, exec);
     if (child != NULL && ibshift_op_state(child) == IBSHIFT_OP_RUNNING) {

@@ -5,22 +5,24 @@
 
 #include "exec/standing.h"
 
-struct ibshift_opening *ibshift_opening_make(const struct ibshift_op *op)
+struct ibshift_opening *ibshift_opening_make(uint32_t ranks)
 {
-    uint32_t ranks = op->params.plan.ranks;
     struct ibshift_opening *opening = calloc(1, sizeof(*opening) + 2 * (size_t)ranks);
-    struct ibshift_op_params *params;
 
-    if (opening == NULL) {
-        return NULL;
+    if (opening != NULL) {
+        opening->heard = (uint8_t *)(opening + 1);
     }
-    opening->heard = (uint8_t *)(opening + 1);
-    params = &opening->child.params;
+    return opening;
+}
+
+void ibshift_opening_take(struct ibshift_opening *opening, const struct ibshift_op *op)
+{
+    struct ibshift_op_params *params = &opening->child.params;
+
     ibshift_op_child_params(op, ibshift_alg_find(IBSHIFT_ALLGATHER, "bruck"), 1, 0, params);
     params->blocks[IBSHIFT_SEND].base = (char *)&opening->told;
-    params->blocks[IBSHIFT_RECV].base = (char *)opening->heard + ranks;
+    params->blocks[IBSHIFT_RECV].base = (char *)opening->heard + op->params.plan.ranks;
     params->blocks[IBSHIFT_TMP].base = (char *)opening->heard;
-    return opening;
 }
 
 static uint32_t distance(const struct ibshift_op *op, uint32_t rank)
@@ -68,14 +70,14 @@ void ibshift_opening_annotate(const struct ibshift_op *op, const struct ibshift_
     }
 }
 
-bool ibshift_opening_is_refused(const struct ibshift_opening *opening, uint32_t ranks)
+bool ibshift_opening_has_told(const struct ibshift_opening *opening, uint32_t ranks, uint8_t what)
 {
-    bool is_refused = false;
+    bool has_told = false;
 
     for (uint32_t i = 0; i < ranks; i++) {
-        is_refused |= (opening->heard[ranks + i] & IBSHIFT_OPENING_REFUSED) != 0;
+        has_told |= (opening->heard[ranks + i] & what) != 0;
     }
-    return is_refused;
+    return has_told;
 }
 
 bool ibshift_opening_refuses(uint32_t ranks, uint32_t grants)

@@ -25,8 +25,11 @@ struct ibshift_opening {
     uint8_t *heard; /* of the others: by distance to the right, as they come; then by rank */
 };
 
-/* Of an op that is attached and whose params are complete. NULL: no memory. For free(), when the op is idle. */
-struct ibshift_opening *ibshift_opening_make(const struct ibshift_op *op);
+/* NULL: no memory. For free(), when no op has it. */
+struct ibshift_opening *ibshift_opening_make(uint32_t ranks);
+
+/* For an op whose params are complete, and that is idle. */
+void ibshift_opening_take(struct ibshift_opening *opening, const struct ibshift_op *op);
 
 /* Whether the send may start: its receiver has begun, or it has no standing grant to wait for. */
 bool ibshift_opening_admits(const struct ibshift_op *op, struct ibshift_net *net,
@@ -36,8 +39,8 @@ bool ibshift_opening_admits(const struct ibshift_op *op, struct ibshift_net *net
 void ibshift_opening_annotate(const struct ibshift_op *op, const struct ibshift_step *step,
                               struct ibshift_net_message *message);
 
-/* After a run without error: alike on all ranks. */
-bool ibshift_opening_is_refused(const struct ibshift_opening *opening, uint32_t ranks);
+/* Whether any rank has, in a run that has ended without error: alike on all of them. */
+bool ibshift_opening_has_told(const struct ibshift_opening *opening, uint32_t ranks, uint8_t what);
 
 /* Whether so many messages, which one rank would grant, are fewer than those of the opening. */
 bool ibshift_opening_refuses(uint32_t ranks, uint32_t grants);

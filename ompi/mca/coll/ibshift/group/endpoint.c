@@ -81,6 +81,8 @@ static int open_adapter(char *error, size_t size)
     options.adaptive = ibshift_params.adaptive_data;
     options.cache =
         own.launch->open_cache == NULL ? NULL : own.launch->open_cache(ibshift_endpoint.verbs);
+    ibshift_endpoint.finds_again =
+        options.cache != NULL && !options.is_tolerant ? options.cache->finds_again : NULL;
     fit_memory(&options);
     rc = ibshift_net_verbs_create(ibshift_endpoint.verbs, &options, &ibshift_endpoint.adapter,
                                   error, size);

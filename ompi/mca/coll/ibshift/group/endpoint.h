@@ -12,6 +12,7 @@
 struct ibshift_endpoint {
     struct ibshift_engine *engine; /* NULL: this process has no endpoint */
     struct ibshift_net *net;       /* adapter and shared memory as one */
+    bool (*finds_again)(void);     /* of registrations (verbs.h), where they may be held; or NULL */
     bool is_crowded;               /* this host has more ranks of the job than processors */
     struct ibshift_verbs *verbs;
     struct ibshift_net *adapter, *node; /* the nets that there are; NULL: none */

@@ -70,7 +70,7 @@ static void forget(struct ibshift_net *net, uint32_t comm)
     ibshift_net_forget(by_peer(net)->far, comm);
 }
 
-static void revoke(struct ibshift_net *net, uint32_t comm, uint32_t standing, uint32_t seq)
+static void revoke(struct ibshift_net *net, uint32_t comm, uint32_t standing, const uint32_t *seq)
 {
     ibshift_net_revoke(by_peer(net)->far, comm, standing, seq);
 }

@@ -263,9 +263,9 @@ struct ibshift_net_ops {
      */
     void (*forget)(struct ibshift_net *net, uint32_t comm);
 
-    /* The grants of a number that is opened stand no longer, on this side. A peer that may yet write by one, for its
-       message of (comm, seq) has not come, loses its connection. NULL: none ever stands. */
-    void (*revoke)(struct ibshift_net *net, uint32_t comm, uint32_t standing, uint32_t seq);
+    /* The grants of an opened number stand no longer, on this side. A peer that may yet write by one, for its message
+       of (comm, *seq) has not come, loses its connection; seq NULL: none may. NULL: no grant ever stands. */
+    void (*revoke)(struct ibshift_net *net, uint32_t comm, uint32_t standing, const uint32_t *seq);
 
     /*
      * Asks whether the peer is alive: when it is not, its posted messages get their failed events
@@ -391,7 +391,7 @@ static inline void ibshift_net_forget(struct ibshift_net *net, uint32_t comm)
 }
 
 static inline void ibshift_net_revoke(struct ibshift_net *net, uint32_t comm, uint32_t standing,
-                                      uint32_t seq)
+                                      const uint32_t *seq)
 {
     if (net->ops->revoke != NULL) {
         net->ops->revoke(net, comm, standing, seq);

@@ -26,6 +26,7 @@ struct ibshift_port {
 struct ibshift_verbs {
     struct ibshift_device devices[IBSHIFT_PORTS_MAX];
     struct ibshift_port ports[IBSHIFT_PORTS_MAX];
+    uint64_t registered;          /* regions, ever */
     size_t regions, regions_most; /* bytes of the users' that are registered; 0: no limit but
                                      the system's */
     int device_count;

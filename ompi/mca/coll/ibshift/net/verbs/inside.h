@@ -266,7 +266,7 @@ int ibshift_nv_standing_recv(struct ibshift_connection *c, const struct ibshift_
 void ibshift_nv_standing_came(struct ibshift_note *note, uint32_t parts);
 void ibshift_nv_standing_forget(struct ibshift_net_verbs *nv, uint32_t comm);
 void ibshift_nv_standing_revoke(struct ibshift_net *net, uint32_t comm, uint32_t standing,
-                                uint32_t seq);
+                                const uint32_t *seq);
 
 /* short.c: short messages, and posted receives of all lengths */
 int ibshift_nv_send_short(struct ibshift_connection *c, const struct ibshift_net_message *m);

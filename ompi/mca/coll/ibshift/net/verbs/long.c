@@ -253,18 +253,18 @@ static void end_all(struct ibshift_connection *c, uint32_t comm, uint32_t standi
 }
 
 void ibshift_nv_standing_revoke(struct ibshift_net *net, uint32_t comm, uint32_t standing,
-                                uint32_t seq)
+                                const uint32_t *seq)
 {
     struct ibshift_net_verbs *nv = ibshift_nv(net);
 
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         struct ibshift_connection *c = nv->connections[i];
 
-        if (may_write(c, comm, standing, seq)) {
+        if (seq != NULL && may_write(c, comm, standing, *seq)) {
             ibshift_nv_break(c, -ECONNRESET,
                              "collective %u on communicator %u was given up "
                              "while a grant to the peer stood for its buffer",
-                             seq, ibshift_net_comm(comm));
+                             *seq, ibshift_net_comm(comm));
         }
         end_all(c, comm, standing);
     }

@@ -31,6 +31,7 @@ int ibshift_region_register(struct ibshift_verbs *verbs, void *base, size_t leng
     }
     memset(region->mr, 0, sizeof(region->mr));
     region->verbs = verbs;
+    region->number = ++verbs->registered;
     region->base = base;
     region->length = length;
     verbs->regions += length;

@@ -71,7 +71,7 @@ struct ibshift_region {
     void *base;
     size_t length;
     struct ibv_mr *mr[IBSHIFT_PORTS_MAX]; /* one a device */
-    uint64_t number;                      /* its owner's */
+    uint64_t number;                      /* of all those of verbs, from 1 */
 };
 
 /* 0 or a negative errno; -ENOMEM: a limit (locked memory, map count, the device's own). */
@@ -85,6 +85,8 @@ struct ibshift_region_cache {
     void *context;
     int (*get)(void *context, void *base, size_t length, struct ibshift_region **region);
     void (*put)(void *context, struct ibshift_region *region);
+    bool (*finds_again)(
+        void); /* whether what was put and is got again is the same, while it stays mapped; NULL: not */
 };
 
 struct ibshift_verbs_address; /* blob.h */

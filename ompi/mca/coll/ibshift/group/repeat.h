@@ -1,0 +1,31 @@
+#ifndef IBSHIFT_GROUP_REPEAT_H
+#define IBSHIFT_GROUP_REPEAT_H
+
+/* Calls that come again, whose grants may stand for the user's memory. Under the group's owner, as its calls are. */
+
+#include "exec/op.h"
+#include "group/group.h"
+
+struct ibshift_repeat; /* of one persistent call, or of blocking calls that are alike */
+
+struct ibshift_repeated {
+    struct ibshift_op *op; /* its memory is laid out */
+    const struct ibshift_wanted *wanted;
+    const void *map;    /* by which the plan's ranks are renamed */
+    int form;           /* what else it has in common with others, the same on all ranks */
+    uint32_t number;    /* of a persistent call, among the group's */
+    uint32_t blocks[2]; /* of SEND and RECV */
+};
+
+/* 0, and NULL where each run sends grants, or -ENOMEM. */
+int ibshift_repeat_make(struct ibshift_group *group, const struct ibshift_repeated *call,
+                        struct ibshift_repeat **out);
+
+/* Before each run, after each, and when the call is given back. Of those that are NULL nothing. */
+void ibshift_repeat_begin(struct ibshift_repeat *repeat, struct ibshift_op *op);
+void ibshift_repeat_end(struct ibshift_repeat **repeated, struct ibshift_op *op);
+void ibshift_repeat_leave(struct ibshift_repeat **repeated, struct ibshift_op *op);
+
+void ibshift_repeats_free(struct ibshift_repeats *repeats);
+
+#endif
