@@ -1,6 +1,6 @@
 /*
- * Persistent all-to-alls and allgathers of long blocks, started again and again: from the second start on
- * no rank sends a control message or registers memory, where that is expected. Here all changes that the
+ * Persistent all-to-alls and allgathers of long blocks, and blocking ones that come again: from the second
+ * start and the third call on no rank sends a control message or registers memory, where that is expected. Here all changes that the
  * grants which stand could miss: other requests started between, in another order on each rank; ranks
  * that come late; memory that one rank alone has unmapped and mapped again, which no other is told of;
  * requests freed and made anew. Every result is compared with what it must be.
@@ -14,9 +14,10 @@
 
 #include "check.h"
 
-enum { RANKS = 16, LEAST = 17 * 1024, STARTS = 6, KINDS = 5 };
+enum { RANKS = 16, LEAST = 17 * 1024, STARTS = 6, KINDS = 5, ROOM = 64 };
 
 static int rank, ranks;
+static int shape; /* of the counts, the same on all ranks */
 static unsigned long long stood;
 static bool is_expected;
 
@@ -27,6 +28,8 @@ static const char *const names[KINDS] = {"alltoall", "alltoallv", "alltoallw", "
 /* One request with memory of its own. */
 struct call {
     enum kind kind;
+    bool is_blocking; /* called again and again; else a persistent request */
+    MPI_Comm comm;
     size_t bytes; /* of each buffer */
     unsigned char *from, *to;
     int scounts[RANKS], sdispls[RANKS], rcounts[RANKS], rdispls[RANKS];
@@ -41,13 +44,15 @@ static int length(enum kind kind, int from, int to)
 
     switch (kind) {
     case ALLTOALLV:
-        return (from + to) % 7 == 6 ? 0 : LEAST + 1000 * ((3 * from + to) % 5);
+        return (from + to + shape) % 7 == 6         ? 0
+               : (from + 2 * to + shape) % 11 == 10 ? 500
+                                                    : LEAST + 1000 * ((3 * from + to + shape) % 5);
     case ALLTOALLW:
         return from == to ? some[from % 3] : some[2 + (from * 5 + to) % 4];
     case ALLGATHERV:
-        return LEAST + 512 * from;
+        return LEAST + 512 * (from + shape);
     default:
-        return 2 * LEAST;
+        return 2 * LEAST + 64 * shape;
     }
 }
 
@@ -84,61 +89,62 @@ static void describe(struct call *call, enum kind kind)
         sent += call->scounts[i];
         got += call->rcounts[i];
     }
-    call->bytes = (size_t)(sent > got ? sent : got) + 1;
+    call->bytes = (size_t)(sent > got ? sent : got) + ROOM;
     call->from = map(NULL, call->bytes);
     call->to = map(NULL, call->bytes);
 }
 
-static void make(struct call *c, MPI_Comm comm)
+#define CALL(Name, ...)                                                                            \
+    (c->is_blocking ? MPI_##Name(__VA_ARGS__, c->comm)                                             \
+                    : PERSISTENT(Name)(__VA_ARGS__, c->comm, MPI_INFO_NULL, &c->request))
+
+/* Makes the request, or calls. */
+static void make(struct call *c)
 {
     switch (c->kind) {
     case ALLTOALL:
-        PERSISTENT(Alltoall)
-        (c->from, c->scounts[0], MPI_BYTE, c->to, c->rcounts[0], MPI_BYTE, comm, MPI_INFO_NULL,
-         &c->request);
+        CALL(Alltoall, c->from, c->scounts[0], MPI_BYTE, c->to, c->rcounts[0], MPI_BYTE);
         break;
     case ALLTOALLV:
-        PERSISTENT(Alltoallv)
-        (c->from, c->scounts, c->sdispls, MPI_BYTE, c->to, c->rcounts, c->rdispls, MPI_BYTE, comm,
-         MPI_INFO_NULL, &c->request);
+        CALL(Alltoallv, c->from, c->scounts, c->sdispls, MPI_BYTE, c->to, c->rcounts, c->rdispls,
+             MPI_BYTE);
         break;
     case ALLTOALLW:
-        PERSISTENT(Alltoallw)
-        (c->from, c->scounts, c->sdispls, c->types, c->to, c->rcounts, c->rdispls, c->types, comm,
-         MPI_INFO_NULL, &c->request);
+        CALL(Alltoallw, c->from, c->scounts, c->sdispls, c->types, c->to, c->rcounts, c->rdispls,
+             c->types);
         break;
     case ALLGATHER:
-        PERSISTENT(Allgather)
-        (c->from, c->scounts[0], MPI_BYTE, c->to, c->rcounts[0], MPI_BYTE, comm, MPI_INFO_NULL,
-         &c->request);
+        CALL(Allgather, c->from, c->scounts[0], MPI_BYTE, c->to, c->rcounts[0], MPI_BYTE);
         break;
     case ALLGATHERV:
-        PERSISTENT(Allgatherv)
-        (c->from, c->scounts[0], MPI_BYTE, c->to, c->rcounts, c->rdispls, MPI_BYTE, comm,
-         MPI_INFO_NULL, &c->request);
+        CALL(Allgatherv, c->from, c->scounts[0], MPI_BYTE, c->to, c->rcounts, c->rdispls, MPI_BYTE);
         break;
     }
 }
 
-static struct call call_make(enum kind kind, MPI_Comm comm)
+static struct call call_make(enum kind kind, bool is_blocking, MPI_Comm comm)
 {
-    struct call call;
+    struct call call = {.is_blocking = is_blocking, .comm = comm, .request = MPI_REQUEST_NULL};
 
     describe(&call, kind);
-    make(&call, comm);
+    if (!is_blocking) {
+        make(&call);
+    }
     return call;
 }
 
 static void call_free(struct call *call)
 {
-    MPI_Request_free(&call->request);
+    if (!call->is_blocking) {
+        MPI_Request_free(&call->request);
+    }
     munmap(call->from, call->bytes);
     munmap(call->to, call->bytes);
 }
 
 static void fill(struct call *call, int salt)
 {
-    memset(call->to, 0xee, call->bytes);
+    memset(call->to, 0xee, call->bytes - ROOM);
     for (int i = 0; i < (is_gather(call->kind) ? 1 : ranks); i++) {
         for (int at = 0; at < call->scounts[i]; at++) {
             call->from[call->sdispls[i] + at] =
@@ -163,8 +169,12 @@ static void compare(const struct call *call, int salt)
 static void run(struct call *call, int salt)
 {
     fill(call, salt);
-    MPI_Start(&call->request);
-    MPI_Wait(&call->request, MPI_STATUS_IGNORE);
+    if (call->is_blocking) {
+        make(call);
+    } else {
+        MPI_Start(&call->request);
+        MPI_Wait(&call->request, MPI_STATUS_IGNORE);
+    }
     compare(call, salt);
 }
 
@@ -187,13 +197,16 @@ static void get_rings(void)
 }
 
 /* Of all ranks, in the starts behind the first one. */
-static void without_control(enum kind kind, MPI_Comm comm)
+static void without_control(enum kind kind, bool is_blocking, MPI_Comm comm)
 {
-    struct call call = call_make(kind, comm);
+    struct call call = call_make(kind, is_blocking, comm);
     struct counter control, registrations, standing;
     unsigned long long seen[3] = {0};
 
     run(&call, 0);
+    if (is_blocking) { /* the first call may be the only one, so the second one grants */
+        run(&call, 1);
+    }
     if (is_expected) {
         standing = counter_begin("coll_ibshift_standing");
         control = counter_begin("coll_ibshift_control");
@@ -211,8 +224,10 @@ static void without_control(enum kind kind, MPI_Comm comm)
         seen[0] = counter_end(&standing);
         MPI_Allreduce(MPI_IN_PLACE, seen, 3, MPI_UNSIGNED_LONG_LONG, MPI_SUM, comm);
         if (rank == 0) {
-            printf("%s: %d starts: %llu grants stood, %llu control messages, %llu registrations\n",
-                   names[kind], STARTS, seen[0], seen[1], seen[2]);
+            printf(
+                "%s, %s: %d times: %llu grants stood, %llu control messages, %llu registrations\n",
+                names[kind], is_blocking ? "blocking" : "persistent", STARTS, seen[0], seen[1],
+                seen[2]);
         }
         CHECK(seen[0] > 0 && seen[1] == 0 && seen[2] == 0,
               "%s: %llu grants stood, %llu control messages", names[kind], seen[0], seen[1]);
@@ -227,7 +242,7 @@ static void in_disorder(MPI_Comm comm)
     struct call calls[2 * KINDS];
 
     for (int i = 0; i < 2 * KINDS; i++) {
-        calls[i] = call_make((enum kind)(i % KINDS), comm);
+        calls[i] = call_make((enum kind)(i % KINDS), false, comm);
     }
     for (int salt = 0; salt < STARTS; salt++) {
         for (int i = 0; i < 2 * KINDS; i++) {
@@ -247,9 +262,9 @@ static void in_disorder(MPI_Comm comm)
 }
 
 /* On one rank alone, to the same address. */
-static void mapped_again(enum kind kind, MPI_Comm comm)
+static void mapped_again(enum kind kind, bool is_blocking, MPI_Comm comm)
 {
-    struct call call = call_make(kind, comm);
+    struct call call = call_make(kind, is_blocking, comm);
 
     for (int salt = 0; salt < 2 * STARTS; salt++) {
         if (salt > 0 && salt % ranks == rank) {
@@ -267,7 +282,7 @@ static void mapped_again(enum kind kind, MPI_Comm comm)
 static void others(MPI_Comm comm)
 {
     static char from[RANKS * 64], to[RANKS * 64];
-    struct call never = call_make(ALLTOALLV, comm);
+    struct call never = call_make(ALLTOALLV, false, comm);
     MPI_Request request;
 
     PERSISTENT(Alltoall)(from, 64, MPI_BYTE, to, 64, MPI_BYTE, comm, MPI_INFO_NULL, &request);
@@ -279,6 +294,37 @@ static void others(MPI_Comm comm)
     }
     MPI_Request_free(&request);
     call_free(&never);
+}
+
+/* Blocking calls whose counts change, for all or for some, and that one rank alone calls with another buffer; more
+ * kinds of them than are remembered. */
+static void changing(MPI_Comm comm)
+{
+    struct call calls[KINDS];
+
+    for (int i = 0; i < KINDS; i++) {
+        calls[i] = call_make((enum kind)i, true, comm);
+    }
+    for (int salt = 0; salt < 12 * KINDS; salt++) {
+        struct call *call = &calls[salt / 4 % KINDS];
+
+        if (salt % 4 == 0) {
+            shape = salt / 8;
+            munmap(call->from, call->bytes);
+            munmap(call->to, call->bytes);
+            describe(call, call->kind);
+        } else if (salt % 4 == 3 && salt % ranks == rank) {
+            call->to += 64; /* there is room */
+        }
+        run(call, salt);
+        if (salt % 4 == 3 && salt % ranks == rank) {
+            call->to -= 64;
+        }
+    }
+    shape = 0;
+    for (int i = 0; i < KINDS; i++) {
+        call_free(&calls[i]);
+    }
 }
 
 int main(int argc, char **argv)
@@ -295,9 +341,12 @@ int main(int argc, char **argv)
     get_rings();
     for (int kind = 0; kind < KINDS; kind++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-        without_control((enum kind)kind, comm);
-        mapped_again((enum kind)kind, comm);
+        for (int is_blocking = 0; is_blocking < 2; is_blocking++) {
+            without_control((enum kind)kind, is_blocking, comm);
+            mapped_again((enum kind)kind, is_blocking, comm);
+        }
         others(comm);
+        changing(comm);
         MPI_Comm_free(&comm);
     }
     in_disorder(MPI_COMM_WORLD);
