@@ -7,8 +7,10 @@
 #include "fabric/matrix.h"
 #include "fabric/names.h"
 #include "fabric/paths/contend.h"
+#include "fabric/paths/route.h"
 
 enum { GUILTY = 5 }; /* links that are named: the busiest */
+enum { WAYS = 64 };  /* cables of a route; the last is for all longer ones */
 
 struct contend {
     struct cli_args args;
@@ -20,9 +22,49 @@ struct contend {
     struct ibshift_arrangement table;
     struct ibshift_order shift;
     struct ibshift_plan_flows flows;
-    uint32_t *renamed; /* plan's rank -> member */
+    uint32_t *renamed;   /* plan's rank -> member */
+    double blocks[WAYS]; /* of a plan, or vectors: by the cables on their way */
+    const char *of_plan; /* which of the two, in words */
     struct ibshift_contention result;
 };
+
+/* What a message carries, added to all that pass as many cables. */
+static void add_message(struct contend *c, uint32_t from, uint32_t to, double blocks)
+{
+    const struct ibshift_placement *p = c->job.placement;
+    uint32_t links[IBSHIFT_ROUTE_MAX];
+    int walked, cables = 0;
+
+    if (c->renamed[from] != c->renamed[to]) {
+        cables = ibshift_route_walk(p->fabric, p->host[c->renamed[from]],
+                                    ibshift_host_lid(p->fabric, p->host[c->renamed[to]]), links,
+                                    IBSHIFT_ROUTE_MAX, &walked);
+    }
+    if (cables >= 0) { /* all arrive, or the job would not have been placed */
+        c->blocks[cables < WAYS ? cables : WAYS - 1] += blocks;
+    }
+}
+
+static void count_blocks(struct contend *c, const struct ibshift_alg *alg,
+                         const struct ibshift_plan *plan)
+{
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+    bool is_vector = ibshift_collective_has_vector(alg->collective);
+    double block = is_vector ? 1.0 / ibshift_alg_pieces(alg, plan) : 1;
+
+    c->of_plan = is_vector ? "vectors" : "blocks";
+    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
+        for (uint32_t round = 0; round < alg->rounds(plan, rank); round++) {
+            uint32_t count = alg->emit(plan, rank, round, steps);
+
+            for (uint32_t i = 0; i < count; i++) {
+                if (steps[i].kind == IBSHIFT_STEP_SEND) {
+                    add_message(c, rank, steps[i].peer, steps[i].count * block);
+                }
+            }
+        }
+    }
+}
 
 /* The plan's ranks are those of the job in the order asked for. */
 static struct ibshift_stage_source plan_source(struct contend *c)
@@ -37,6 +79,7 @@ static struct ibshift_stage_source plan_source(struct contend *c)
         exit(cli_error(c->args.command, "--plan %.60s: more than %u messages", c->plan,
                        IBSHIFT_PLAN_FLOWS));
     }
+    count_blocks(c, alg, &plan);
     return c->flows.source;
 }
 
@@ -117,6 +160,12 @@ static void print_flows(const struct contend *c, const uint32_t *guilty, unsigne
     printf("stages   %u\nworst    %.4g\naverage  %.4g\nsum      %.6g\nbound    %.6g", r->stages,
            r->worst, average_of(r), r->sum, r->bound);
     printf(r->bound > 0 ? "  (sum is %.3f of it)\n" : "\n", r->sum / r->bound);
+    for (int cables = 1; cables < WAYS; cables++) {
+        if (c->blocks[cables] > 0) {
+            printf("%-8s %.6g over %d cable%s\n", c->of_plan, c->blocks[cables], cables,
+                   cli_plural((unsigned)cables));
+        }
+    }
     puts("\nflows on the busiest link  stages");
     for (int b = 0; b < IBSHIFT_CONTEND_BINS; b++) {
         if (r->histogram[b] > 0) {
@@ -146,6 +195,16 @@ static void print_flows_json(const struct contend *c, const uint32_t *guilty, un
     json_value(&j, "average", "%.6g", average_of(r));
     json_value(&j, "sum", "%.9g", r->sum);
     json_value(&j, "bound", "%.9g", r->bound);
+    if (c->of_plan != NULL) {
+        json_open(&j, c->of_plan, '{');
+        for (int cables = 1; cables < WAYS; cables++) {
+            snprintf(text, sizeof(text), "%d", cables);
+            if (c->blocks[cables] > 0) {
+                json_value(&j, text, "%.9g", c->blocks[cables]);
+            }
+        }
+        json_close(&j, '}');
+    }
     json_open(&j, "histogram", '{');
     for (int b = 0; b < IBSHIFT_CONTEND_BINS; b++) {
         snprintf(text, sizeof(text), "%d", b);
