@@ -235,11 +235,19 @@ static int plan_print(struct plan_args *args)
     uint32_t first = args->rank >= 0 ? (uint32_t)args->rank : 0;
     uint32_t end = args->rank >= 0 ? first + 1 : args->plan.ranks;
     bool is_json = args->is_json;
-    FILE *out = plan_open(args);
+    FILE *out;
     struct json j;
 
+    if (args->is_goal && (is_json || args->rank >= 0)) {
+        return cli_error(args->command, "--goal takes neither --json nor --rank");
+    }
+    out = plan_open(args);
     if (out == NULL) {
         return CLI_USAGE;
+    }
+    if (args->is_goal) {
+        plan_goal(args, out);
+        return plan_close(args, CLI_OK);
     }
     if (is_json) {
         plan_json_begin(&j, out, "steps");
@@ -315,8 +323,8 @@ static int plan_check(struct plan_args *args)
 
 static const struct plan_command plan_commands[] = {
     {"list", "c", "jo", "all algorithms, or those of one collective", plan_list},
-    {"print", "CA", "PrRkScOlbTxHDNLmpjo", "the steps, one line each, as the executor traces them",
-     plan_print},
+    {"print", "CA", "PrRkScOlbTxHDNLmegpjo",
+     "the steps, one line each, as the executor traces them", plan_print},
     {"draw", "CA", "PRkScOlbTxHDNLmpo", "what each rank holds before and after each round",
      plan_draw},
     {"check", "CA", "PRkScOlbTxHDNLmpwisj", "prove it right: all ranks, all blocks, no deadlock",

@@ -48,7 +48,7 @@ struct plan_args {
     bool has_leaders, is_one_level;
     struct plan_hosts hosts;   /* of plan.ranks, with per_host or nodes_text */
     struct ibshift_model near; /* between ranks of a host, unless is_one_level */
-    bool in_place;
+    bool in_place, is_goal;
     uint32_t seed;
     bool is_non_commutative, is_json, is_svg;
     struct ibshift_model model; /* as read */
@@ -68,6 +68,9 @@ struct plan_command {
     const char *summary;
     int (*run)(struct plan_args *args);
 };
+
+/* All ranks' steps in the language of LogGOPSim. */
+void plan_goal(const struct plan_args *args, FILE *out);
 
 /* The entry of the program's table. */
 int cmd_plan(int argc, char **argv);
