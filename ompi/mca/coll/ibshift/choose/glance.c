@@ -12,7 +12,7 @@ enum {
     FEW_HOSTS = 4,       /* of several ranks each, that stand for all */
     CHAIN = 4,           /* the shortest in which ranks that pass on wait for each other */
     SEGMENTS = 16,       /* that are looked at: each further one adds as much as the last; */
-    SEGMENTS_HOSTS = 32, /* and of several ranks on each host */
+    SEGMENTS_HOSTS = 32, /* and of few hosts of several ranks, that stand for all */
 };
 
 /* Hosts, or ranks with one each. */
@@ -21,10 +21,8 @@ static uint32_t units_of(const struct ibshift_price_request *request)
     return ibshift_fewer_has_hosts(request) ? request->plan->nodes->nodes : request->plan->ranks;
 }
 
-static uint32_t segments_of(const struct ibshift_price_request *request)
+static uint32_t segments_of(const struct ibshift_price_request *request, uint32_t most)
 {
-    uint32_t most = ibshift_fewer_has_hosts(request) ? SEGMENTS_HOSTS : SEGMENTS;
-
     return request->plan->segments < most ? request->plan->segments : most;
 }
 
@@ -195,11 +193,10 @@ static void scale(struct ibshift_price *price, double times, double ranks)
 }
 
 /* Each unit more than few, which are CHAIN or more, and each segment adds as much as the last. */
-static int price_chain(const struct ibshift_price_request *request, uint32_t few,
+static int price_chain(const struct ibshift_price_request *request, uint32_t few, uint32_t segments,
                        struct ibshift_price *price)
 {
     const struct ibshift_plan *plan = request->plan;
-    uint32_t segments = segments_of(request);
     uint32_t units = units_of(request);
     struct ibshift_price before = {.last = 0};
     double last;
@@ -298,10 +295,11 @@ static int sketch(const struct ibshift_price_request *request, struct ibshift_pr
     const struct ibshift_alg *alg = request->alg;
     uint32_t units = units_of(request), segments = request->plan->segments, few;
     bool is_by_node = (alg->flags & IBSHIFT_ALG_NODES) != 0;
+    bool has_hosts = ibshift_fewer_has_hosts(request);
     struct ibshift_fewer fewer;
     int rc;
 
-    if (is_by_node && !ibshift_fewer_has_hosts(request)) {
+    if (is_by_node && !has_hosts) {
         return -E2BIG;
     }
     rc = few_units(request, &few);
@@ -309,9 +307,10 @@ static int sketch(const struct ibshift_price_request *request, struct ibshift_pr
         return rc;
     }
     if ((alg->flags & IBSHIFT_ALG_SEGMENTS) != 0 && !is_by_node) {
-        return price_chain(request, few < CHAIN && units > CHAIN ? CHAIN : few, price);
+        return price_chain(request, few < CHAIN && units > CHAIN ? CHAIN : few,
+                           segments_of(request, has_hosts ? SEGMENTS_HOSTS : SEGMENTS), price);
     }
-    segments = is_by_node ? segments_of(request) : segments;
+    segments = is_by_node ? segments_of(request, SEGMENTS_HOSTS) : segments;
     rc = ibshift_fewer_units(request, few, false, segments, &fewer);
     if (rc != 0) {
         return rc;
@@ -369,10 +368,10 @@ static int look(const struct ibshift_price_request *request, struct ibshift_pric
     struct ibshift_plan first = *request->plan; /* segments */
     int rc;
 
-    first.segments = segments_of(request);
+    first.segments = segments_of(request, SEGMENTS);
     if (first.segments < request->plan->segments && first.ranks > 1) {
         if (!ibshift_plan_exceeds(request->alg, &first, request->limit)) {
-            return price_chain(request, units_of(request), price);
+            return price_chain(request, units_of(request), SEGMENTS, price);
         }
     }
     if (is_sketched && ibshift_plan_exceeds(request->alg, request->plan, request->limit)) {
