@@ -21,13 +21,6 @@ static uint8_t lane_of(const struct ibshift_shape *shape, uint32_t from, uint32_
     return 0;
 }
 
-static uint32_t switch_behind(const struct ibshift_fabric *f, uint32_t port)
-{
-    uint32_t node = ibshift_port_neighbour(f, port);
-
-    return node == IBSHIFT_NO_NODE ? IBSHIFT_NO_SWITCH : f->nodes[node].switch_index;
-}
-
 static void fill_column(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
                         unsigned lid, uint32_t last, uint8_t *table)
 {
@@ -36,7 +29,7 @@ static void fill_column(const struct ibshift_fabric *f, const struct ibshift_sha
         uint32_t next = IBSHIFT_NO_SWITCH;
 
         if (port != 0) {
-            next = switch_behind(f, ibshift_node_port(f, f->switches[s], port));
+            next = ibshift_switch_behind(f, ibshift_node_port(f, f->switches[s], port));
         }
         if (next != IBSHIFT_NO_SWITCH) {
             table[(size_t)s * f->lft_stride + lid] = lane_of(shape, s, next, last);
@@ -53,7 +46,7 @@ static void fill_table(const struct ibshift_fabric *f, const struct ibshift_shap
                        uint8_t *table)
 {
     for (uint32_t h = 0; h < f->host_count; h++) {
-        uint32_t last = switch_behind(f, f->hosts[h]);
+        uint32_t last = ibshift_switch_behind(f, f->hosts[h]);
 
         for (unsigned i = 0; i < ibshift_host_lid_count(f, h) && last != IBSHIFT_NO_SWITCH; i++) {
             fill_column(f, shape, ibshift_host_lid(f, h) + i, last, table);

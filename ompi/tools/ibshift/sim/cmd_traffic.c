@@ -4,9 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "draw/svg.h"
-
-enum { LOADS_MAX = CHART_POINTS_MAX };
+enum { LOADS_MAX = 32 };
 
 struct point {
     double load;
@@ -167,34 +165,6 @@ static void print_curve_json(const struct curve *v)
     json_end(&j);
 }
 
-static int draw_curve(const struct curve *v)
-{
-    double x[LOADS_MAX], y[LOADS_MAX];
-    struct chart_series series = {.label = sim_pattern_names[v->c->pattern],
-                                  .color = SVG_BLUE,
-                                  .count = v->points,
-                                  .x = x,
-                                  .y = y};
-    struct chart chart = {.title = "Latency over throughput (modelled)",
-                          .subtitle = v->c->args.positional[0],
-                          .x_title = "MB/s a host",
-                          .y_title = "mean latency, us",
-                          .series = &series,
-                          .series_count = 1};
-    struct output out;
-    int status = cli_output_open(v->c->args.command, v->c->svg, &out);
-
-    if (status != CLI_OK) {
-        return status;
-    }
-    for (int i = 0; i < v->points; i++) {
-        x[i] = rate_of(&v->point[i], v->point[i].figures.bytes_per_host);
-        y[i] = v->point[i].figures.latency_mean / 1e6;
-    }
-    chart_write(out.file, &chart);
-    return cli_output_close(v->c->args.command, v->c->svg, &out, status);
-}
-
 static int run_curve(struct curve *v)
 {
     const struct sim_command *c = v->c;
@@ -211,7 +181,7 @@ static int run_curve(struct curve *v)
     if (status == CLI_OK) {
         (c->json ? print_curve_json : print_curve_text)(v);
     }
-    return status == CLI_OK && c->svg != NULL ? draw_curve(v) : status;
+    return status;
 }
 
 int sim_traffic_curve(struct sim_command *c)
@@ -220,10 +190,10 @@ int sim_traffic_curve(struct sim_command *c)
     int status;
 
     if (c->job.ranks_per_host > 0 || c->plan != NULL || c->pace != NULL || c->schedule ||
-        c->verify || c->jobs_file != NULL) {
+        c->verify || c->svg != NULL || c->jobs_file != NULL) {
         return cli_error(
             c->args.command,
-            "--traffic takes no --ranks-per-host, --plan, --schedule, --pace, --verify "
+            "--traffic takes no --ranks-per-host, --plan, --schedule, --pace, --verify, --svg "
             "or --jobs FILE");
     }
     status = run_curve(&v);
