@@ -189,7 +189,8 @@ static void show_verdict(const struct ibshift_fabric *f, const struct ibshift_sh
 
 static void show_tables(const struct cli_args *args, const struct ibshift_fabric *f)
 {
-    struct ibshift_load load;
+    double least;
+    uint32_t link;
     struct ibshift_error err;
     char name[256];
 
@@ -200,14 +201,13 @@ static void show_tables(const struct cli_args *args, const struct ibshift_fabric
     if (f->is_adaptive) {
         printf("Tables: not followed, the switches route adaptively; on their own:\n");
     }
-    fabric_must(args, ibshift_load_find(f, &load, &err), &err);
-    ibshift_load_free(&load);
+    fabric_must(args, ibshift_load_find(f, &least, &link, &err), &err);
     if (f->host_count > 1) {
-        ibshift_link_name(f, load.link, name, sizeof(name));
-        if (load.least > 1) {
+        ibshift_link_name(f, link, name, sizeof(name));
+        if (least > 1) {
             printf("Tables: an all-to-all of all hosts is limited to 1/%.4g of the hosts' rate by "
                    "%s\n",
-                   load.least, name);
+                   least, name);
         } else {
             printf("Tables: an all-to-all of all hosts can use the hosts' full rate\n");
         }

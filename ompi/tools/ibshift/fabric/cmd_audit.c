@@ -12,7 +12,6 @@
 #include "fabric/graph/rate.h"
 #include "fabric/joblist.h"
 #include "fabric/names.h"
-#include "fabric/paths/contend.h"
 #include "fabric/paths/route.h"
 #include "fabric/table/arrange.h"
 
@@ -86,21 +85,10 @@ static int job_node(void *context, const char *name)
 
 static int price_by_rank(const struct ibshift_placement *placement, struct row *row)
 {
-    struct ibshift_order shift = {.rank_at = NULL};
-    struct ibshift_contention result = {.stages = 0};
-    struct ibshift_stage_source source;
-    struct ibshift_error err;
-    int rc = ibshift_placement_by_rank(placement, &shift, &err);
+    struct ibshift_contention result;
+    int rc = ibshift_arrange_price(placement, NULL, 1, 1, &result);
 
-    if (rc == 0) {
-        source = ibshift_source_shift(&shift, placement->ranks, placement->member_of);
-        rc = ibshift_contend(placement->paths, &source, 1, 1, &result);
-    }
-    if (rc == 0) {
-        row->rank = result.bound > 0 ? result.sum / result.bound : 1;
-        ibshift_contention_free(&result);
-    }
-    ibshift_order_free(&shift);
+    row->rank = rc == 0 && result.bound > 0 ? result.sum / result.bound : 1;
     return rc;
 }
 
@@ -396,20 +384,12 @@ static void report_now(const struct audit *a)
 static void read_jobs(struct audit *a)
 {
     const struct fabric_joblist to = {a, job_begins, job_node, job_ends};
-    bool is_standard = strcmp(a->jobs, "-") == 0;
-    FILE *file = is_standard ? stdin : fopen(a->jobs, "re");
     int rc;
 
-    if (file == NULL) {
-        exit(cli_error(a->args->command, "%s: %s", a->jobs, strerror(errno)));
-    }
     a->has_progress = isatty(STDERR_FILENO);
-    rc = fabric_joblist_read(file, is_standard ? "standard input" : a->jobs, &to, &a->err);
+    rc = fabric_joblist_load(a->jobs, &to, &a->err);
     if (a->has_progress) {
         fputs("\r", stderr);
-    }
-    if (!is_standard) {
-        fclose(file);
     }
     fabric_must(a->args, rc, &a->err);
 }

@@ -309,18 +309,11 @@ struct schedule {
 /* With several stages at once every order is cheaper: steps have a control of their own. */
 static void price_control(struct schedule *s)
 {
-    const struct ibshift_placement *p = s->job.placement;
-    struct ibshift_order by_rank = {.rank_at = NULL};
-    struct ibshift_error err = {"no memory"};
-    struct ibshift_stage_source source;
     struct ibshift_contention c;
 
-    fabric_must(&s->args, ibshift_placement_by_rank(p, &by_rank, &err), &err);
-    source = ibshift_source_shift(&by_rank, p->ranks, p->member_of);
-    fabric_must(&s->args, ibshift_contend(p->paths, &source, s->found.together, 0, &c), &err);
+    fabric_must(&s->args, ibshift_arrange_price(s->job.placement, NULL, s->found.together, 0, &c),
+                &(struct ibshift_error){"no memory"});
     s->control = c.sum;
-    ibshift_contention_free(&c);
-    ibshift_order_free(&by_rank);
 }
 
 static void print_found(const struct schedule *s)

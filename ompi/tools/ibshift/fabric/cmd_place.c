@@ -106,20 +106,11 @@ static int node_comes(void *context, const char *name)
 static void read_marks(struct place *p, const char *path, uint8_t mark)
 {
     const struct fabric_joblist to = {p, job_begins, node_comes, NULL};
-    FILE *file;
 
-    if (path == NULL) {
-        return;
-    }
-    p->file = path;
-    p->mark = mark;
-    file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
-    if (file == NULL) {
-        exit(cli_error(p->args->command, "%.200s: %s", path, strerror(errno)));
-    }
-    fabric_must(p->args, fabric_joblist_read(file, path, &to, &p->err), &p->err);
-    if (file != stdin) {
-        fclose(file);
+    if (path != NULL) {
+        p->file = path;
+        p->mark = mark;
+        fabric_must(p->args, fabric_joblist_load(path, &to, &p->err), &p->err);
     }
 }
 

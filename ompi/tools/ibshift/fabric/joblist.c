@@ -148,8 +148,8 @@ static int read_line(struct reader *r, char *line, unsigned number)
     return rc == 0 && r->to->end != NULL ? r->to->end(r->to->context) : rc;
 }
 
-int fabric_joblist_read(FILE *file, const char *name, const struct fabric_joblist *to,
-                        struct ibshift_error *err)
+static int read_lines(FILE *file, const char *name, const struct fabric_joblist *to,
+                      struct ibshift_error *err)
 {
     struct reader r = {.to = to, .why = ""};
     char *line = NULL;
@@ -179,4 +179,21 @@ int fabric_joblist_read(FILE *file, const char *name, const struct fabric_joblis
         return ibshift_fail(err, -EIO, "%s: cannot be read", name);
     }
     return rc == -ENOMEM ? ibshift_fail(err, rc, "no memory") : rc;
+}
+
+int fabric_joblist_load(const char *path, const struct fabric_joblist *to,
+                        struct ibshift_error *err)
+{
+    bool is_standard = strcmp(path, "-") == 0;
+    FILE *file = is_standard ? stdin : fopen(path, "re");
+    int rc;
+
+    if (file == NULL) {
+        return ibshift_fail(err, -errno, "%.200s: %s", path, strerror(errno));
+    }
+    rc = read_lines(file, is_standard ? "standard input" : path, to, err);
+    if (!is_standard) {
+        fclose(file);
+    }
+    return rc;
 }

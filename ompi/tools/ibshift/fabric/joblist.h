@@ -4,14 +4,13 @@
 #define IBSHIFT_FABRIC_JOBLIST_H
 
 #include <stdint.h>
-#include <stdio.h>
 
 #include "fabric/graph/error.h"
 
 enum { FABRIC_JOBLIST_NODES = 100000 }; /* of one job, at most */
 
 /* What reads it: job() at each line, then node() for each of its nodes, then end() if it has one. Each returns 0, or
- * what fabric_joblist_read() ends with. */
+ * what fabric_joblist_load() ends with. */
 struct fabric_joblist {
     void *context;
     int (*job)(void *context, const char *name, double seconds);
@@ -19,8 +18,8 @@ struct fabric_joblist {
     int (*end)(void *context);
 };
 
-/* 0; -EINVAL: a line that is no list of nodes, err has its number; -ENOMEM. */
-int fabric_joblist_read(FILE *file, const char *name, const struct fabric_joblist *to,
+/* "-": standard input. 0; -EINVAL: a line that is no list of nodes, err has its number; -ENOMEM, or what the file says. */
+int fabric_joblist_load(const char *path, const struct fabric_joblist *to,
                         struct ibshift_error *err);
 
 /* The nodes of one list, as node[001-016],login1: node() for each. 0; -EINVAL or -E2BIG with the reason;

@@ -4,9 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "fabric/paths/contend.h"
 #include "fabric/shape/order.h"
-#include "fabric/table/placement.h"
+#include "fabric/table/arrange.h"
 
 enum {
     PAIRS = 2 << 20, /* of hosts, in all candidates that are counted: a quarter of a second */
@@ -74,25 +73,16 @@ static int count_flows(struct search *s, struct fabric_place *c)
 {
     const struct fabric_place *p = s->place;
     struct ibshift_placement *placement = NULL;
-    struct ibshift_order shift = {.rank_at = NULL};
-    struct ibshift_contention result = {.stages = 0};
+    struct ibshift_contention result;
     int rc = ibshift_placement_open(p->fabric, s->hosts, p->wanted, &placement, s->err);
 
     rc = rc == 0 ? ibshift_placement_routes(placement, false, s->err) : rc;
-    rc = rc == 0 ? ibshift_placement_by_rank(placement, &shift, s->err) : rc;
-    if (rc == 0) {
-        struct ibshift_stage_source source =
-            ibshift_source_shift(&shift, p->wanted, placement->member_of);
-
-        rc = ibshift_contend(placement->paths, &source, 1, 1, &result);
-    }
+    rc = rc == 0 ? ibshift_arrange_price(placement, NULL, 1, 1, &result) : rc;
     if (rc == 0 && p->wanted > 1) {
         c->bound = result.bound / (p->wanted - 1); /* of cables between switches: */
         c->bound = c->bound > 1 ? c->bound : 1;
         c->cost = result.sum / (p->wanted - 1);
     }
-    ibshift_contention_free(&result);
-    ibshift_order_free(&shift);
     ibshift_placement_close(placement);
     return rc;
 }

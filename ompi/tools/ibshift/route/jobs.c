@@ -53,20 +53,15 @@ int route_read_jobs(struct route *r, const char *path, struct ibshift_error *err
 {
     struct reader reader = {.r = r, .path = path, .err = err};
     const struct fabric_joblist to = {&reader, job_begins, node_comes, NULL};
-    FILE *file = fopen(strcmp(path, "-") == 0 ? "/dev/stdin" : path, "re");
     uint32_t *first;
     int rc;
 
-    if (file == NULL) {
-        return ibshift_fail(err, -errno, "--jobs %.200s: %s", path, strerror(errno));
-    }
     r->job_of = pool_new(&r->pool, r->fabric->host_count, sizeof(*r->job_of));
     rc = fabric_nodes_find(r->fabric, &reader.pool, &reader.nodes, err);
-    rc = rc == 0 ? fabric_joblist_read(file, path, &to, err) : rc;
+    rc = rc == 0 ? fabric_joblist_load(path, &to, err) : rc;
     if (rc == 0 && r->jobs == 0) {
         rc = ibshift_fail(err, -EINVAL, "--jobs %.200s: no line with a job", path);
     }
-    fclose(file);
     first = fabric_nodes_of(r->fabric, &reader.pool);
     for (uint32_t h = 0; h < r->fabric->host_count; h++) {
         r->job_of[h] = r->job_of[first[h]]; /* all adapters of a node */

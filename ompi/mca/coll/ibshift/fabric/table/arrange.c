@@ -363,18 +363,22 @@ void ibshift_arrangement_free(struct ibshift_arrangement *a)
     ibshift_schedule_free(&a->schedule);
 }
 
-/* In one thread: sums in another order might decide otherwise on another host. */
-static int price_shift(const struct ibshift_placement *p, const struct ibshift_order *shift,
-                       double *cost)
+int ibshift_arrange_price(const struct ibshift_placement *p, const struct ibshift_order *shift,
+                          uint32_t together, unsigned threads, struct ibshift_contention *c)
 {
-    struct ibshift_stage_source source = ibshift_source_shift(shift, p->ranks, p->member_of);
-    struct ibshift_contention c;
-    int status = ibshift_contend(p->paths, &source, 1, 1, &c);
+    struct ibshift_order by_rank = {.rank_at = NULL};
+    struct ibshift_stage_source source;
+    struct ibshift_error err;
+    int status = shift == NULL ? ibshift_placement_by_rank(p, &by_rank, &err) : 0;
 
     if (status == 0) {
-        *cost = c.sum;
-        ibshift_contention_free(&c);
+        source = ibshift_source_shift(shift == NULL ? &by_rank : shift, p->ranks, p->member_of);
+        status = ibshift_contend(p->paths, &source, together, threads, c);
     }
+    if (status == 0) {
+        ibshift_contention_free(c);
+    }
+    ibshift_order_free(&by_rank);
     return status;
 }
 
@@ -383,7 +387,7 @@ int ibshift_arrange_first(struct ibshift_placement *placement, const uint32_t *o
                           enum ibshift_arrange_kind *kind, struct ibshift_error *err)
 {
     struct ibshift_order by_rank = {.rank_at = NULL};
-    double routing, rank;
+    struct ibshift_contention routing, rank;
     int status = ibshift_placement_along(placement, order, count, false, shift, err);
 
     *kind = IBSHIFT_ARRANGE_ROUTING;
@@ -396,9 +400,10 @@ int ibshift_arrange_first(struct ibshift_placement *placement, const uint32_t *o
         return 0; /* a route that does not arrive is the search's to tell */
     }
     status = status == 0 ? ibshift_placement_by_rank(placement, &by_rank, err) : status;
-    status = status == 0 ? price_shift(placement, shift, &routing) : status;
-    status = status == 0 ? price_shift(placement, &by_rank, &rank) : status;
-    if (status == 0 && rank < routing - 1e-6 * routing) {
+    /* In one thread: sums in another order might decide otherwise on another host. */
+    status = status == 0 ? ibshift_arrange_price(placement, shift, 1, 1, &routing) : status;
+    status = status == 0 ? ibshift_arrange_price(placement, &by_rank, 1, 1, &rank) : status;
+    if (status == 0 && rank.sum < routing.sum - 1e-6 * routing.sum) {
         struct ibshift_order dear = *shift;
 
         *shift = by_rank;

@@ -58,6 +58,12 @@ int ibshift_arrange(const struct ibshift_placement *placement, const uint32_t *o
 int ibshift_arrange_first(struct ibshift_placement *placement, const uint32_t *order,
                           uint32_t count, struct ibshift_order *shift,
                           enum ibshift_arrange_kind *kind, struct ibshift_error *err);
+/* What a shift costs, NULL: that in rank order, so many stages at once; of the contention the sums alone. threads as in
+ * ibshift_contend(). 0 or -ENOMEM. */
+int ibshift_arrange_price(const struct ibshift_placement *placement,
+                          const struct ibshift_order *shift, uint32_t together, unsigned threads,
+                          struct ibshift_contention *contention);
+
 void ibshift_arrangement_free(struct ibshift_arrangement *arrangement);
 
 const char *ibshift_arrange_name(enum ibshift_arrange_kind kind);
