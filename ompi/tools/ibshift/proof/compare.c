@@ -21,17 +21,6 @@ static const char *kind_name(unsigned kind)
     return kind == IBSHIFT_NODE_SWITCH ? "switch" : kind == IBSHIFT_NODE_HCA ? "host" : "node";
 }
 
-/* Sources differ in whether they list what nothing leads to. */
-static bool has_cable(const struct ibshift_fabric *f, uint32_t node)
-{
-    for (unsigned i = 1; i <= f->nodes[node].port_count; i++) {
-        if (f->ports[ibshift_node_port(f, node, i)].peer != IBSHIFT_NO_PORT) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static uint32_t find_node(const struct ibshift_fabric *f, uint64_t guid)
 {
     uint32_t node = ibshift_fabric_find_guid(f, guid);
@@ -39,12 +28,13 @@ static uint32_t find_node(const struct ibshift_fabric *f, uint64_t guid)
     return node != IBSHIFT_NO_NODE && f->nodes[node].guid == guid ? node : IBSHIFT_NO_NODE;
 }
 
-/* A node of `of` with a cable that the other one lacks. */
+/* A node of `of` with a cable that the other one lacks: sources differ in whether they list what nothing leads to. */
 static int find_lacking(const struct pair *p, const struct ibshift_fabric *of,
                         const struct ibshift_fabric *other, const char *how)
 {
     for (uint32_t n = 0; n < of->node_count; n++) {
-        if (has_cable(of, n) && find_node(other, of->nodes[n].guid) == IBSHIFT_NO_NODE) {
+        if (ibshift_node_has_cable(of, n) &&
+            find_node(other, of->nodes[n].guid) == IBSHIFT_NO_NODE) {
             return ibshift_fail(p->err, -ESTALE, "%s '%s' (GUID 0x%016" PRIx64 ") is %s",
                                 kind_name(of->nodes[n].kind), ibshift_node_name(of, n),
                                 of->nodes[n].guid, how);

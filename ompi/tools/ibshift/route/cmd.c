@@ -84,7 +84,7 @@ static void write_levels(const struct route *r, uint32_t host, FILE *out)
 {
     const struct ibshift_fabric *f = r->fabric;
     const struct ibshift_port *port = &f->ports[f->hosts[host]];
-    uint32_t leaf = route_switch_behind(f, f->hosts[host]);
+    uint32_t leaf = ibshift_switch_behind(f, f->hosts[host]);
 
     fprintf(out,
             "Channel Adapter 0x%016" PRIx64 ", base LID %u, \"%s\", port %u\n"

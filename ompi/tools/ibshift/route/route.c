@@ -83,16 +83,6 @@ int route_copy_graph(const struct ibshift_fabric *from, const bool *is_left_out,
     return rc == 0 ? ibshift_fabric_finish(to, err) : rc;
 }
 
-static bool has_cable(const struct ibshift_fabric *f, const struct ibshift_node *node)
-{
-    for (unsigned i = 0; i < node->port_count; i++) {
-        if (f->ports[node->first_port + i].peer != IBSHIFT_NO_PORT) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Each cabled port of a host, router or aggregation node has a LID of its own. */
 static bool wants_lid(const struct ibshift_fabric *f, uint32_t port)
 {
@@ -104,7 +94,7 @@ static bool wants_lid(const struct ibshift_fabric *f, uint32_t port)
 static bool has_lids(const struct ibshift_fabric *f, int lmc)
 {
     for (uint32_t n = 0; n < f->node_count; n++) {
-        if (ibshift_node_is_switch(f, n) && f->nodes[n].lid == 0 && has_cable(f, &f->nodes[n])) {
+        if (ibshift_node_is_switch(f, n) && f->nodes[n].lid == 0 && ibshift_node_has_cable(f, n)) {
             return false;
         }
     }
@@ -182,21 +172,6 @@ static int set_lids(struct ibshift_fabric *f, int lmc, struct ibshift_error *err
     return rc;
 }
 
-static uint32_t highest_lid(const struct ibshift_fabric *f)
-{
-    uint32_t top = 0;
-
-    for (uint32_t n = 0; n < f->node_count; n++) {
-        top = f->nodes[n].lid > top ? f->nodes[n].lid : top;
-    }
-    for (uint32_t p = 0; p < f->port_count; p++) {
-        uint32_t last = f->ports[p].lid + (1u << f->ports[p].lmc) - 1;
-
-        top = last > top ? last : top;
-    }
-    return top;
-}
-
 static int prepare(const struct ibshift_fabric *source, int lmc, struct ibshift_fabric *f,
                    struct ibshift_error *err)
 {
@@ -208,7 +183,7 @@ static int prepare(const struct ibshift_fabric *source, int lmc, struct ibshift_
     rc = rc == 0 ? set_lids(f, lmc, err) : rc;
     rc = rc == 0 ? ibshift_fabric_index(f, err) : rc;
     if (rc == 0) {
-        f->lft_stride = highest_lid(f) + 1;
+        f->lft_stride = ibshift_fabric_highest_lid(f) + 1;
         f->lft = calloc((size_t)f->switch_count + 1, f->lft_stride);
         rc = f->lft != NULL ? 0
                             : ibshift_fail(err, -ENOMEM, "no memory for the tables of %u switches",
@@ -419,7 +394,7 @@ static void route_to_others(struct first_hosts *c)
 
     for (uint32_t p = 0; p < f->port_count; p++) {
         const struct ibshift_port *port = &f->ports[p];
-        uint32_t sw = route_switch_behind(f, p);
+        uint32_t sw = ibshift_switch_behind(f, p);
 
         if (f->nodes[port->node].kind != IBSHIFT_NODE_OTHER || port->lid == 0 ||
             sw == IBSHIFT_NO_SWITCH) {
@@ -447,7 +422,7 @@ void route_to_switches(struct route *r)
                             .others = pool_new(&pool, f->switch_count, sizeof(*c.others))};
 
     for (uint32_t h = f->host_count; h-- > 0;) {
-        uint32_t sw = route_switch_behind(f, f->hosts[h]);
+        uint32_t sw = ibshift_switch_behind(f, f->hosts[h]);
 
         if (sw != IBSHIFT_NO_SWITCH) {
             c.host[sw] = h + 1;

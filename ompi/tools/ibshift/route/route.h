@@ -91,18 +91,10 @@ void route_parallel(unsigned threads, uint32_t count,
  */
 void route_to_switches(struct route *r);
 
-/* The switch at the other end of a port, or IBSHIFT_NO_SWITCH. */
-static inline uint32_t route_switch_behind(const struct ibshift_fabric *f, uint32_t port)
-{
-    uint32_t node = ibshift_port_neighbour(f, port);
-
-    return node == IBSHIFT_NO_NODE ? IBSHIFT_NO_SWITCH : f->nodes[node].switch_index;
-}
-
-/* The same of a switch's port, by its number. */
+/* The switch behind a switch's port, by its number, or IBSHIFT_NO_SWITCH. */
 static inline uint32_t route_next_switch(const struct ibshift_fabric *f, uint32_t sw, unsigned port)
 {
-    return route_switch_behind(f, ibshift_node_port(f, f->switches[sw], port));
+    return ibshift_switch_behind(f, ibshift_node_port(f, f->switches[sw], port));
 }
 
 /* Next link of a packet to lid at switch sw, IBSHIFT_NO_PORT if none. */

@@ -127,7 +127,7 @@ void route_count_shifts(const struct route *r, uint64_t seed, struct route_proof
     }
     for (uint32_t i = 0; i < places; i++) {
         s.leaf[i] =
-            s.order[i] == IBSHIFT_NO_HOST ? 0 : route_switch_behind(f, f->hosts[s.order[i]]);
+            s.order[i] == IBSHIFT_NO_HOST ? 0 : ibshift_switch_behind(f, f->hosts[s.order[i]]);
     }
     for (s.lid_offset = 0; s.lid_offset < proof->lids; s.lid_offset++) {
         s.sum = 0;

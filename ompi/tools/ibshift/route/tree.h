@@ -71,7 +71,7 @@ static inline unsigned route_tree_digit(const struct route_tree *t, uint32_t sw,
 /* The switch that a host hangs on, or IBSHIFT_NO_SWITCH (another host). */
 static inline uint32_t route_host_switch(const struct ibshift_fabric *f, uint32_t host)
 {
-    return route_switch_behind(f, f->hosts[host]);
+    return ibshift_switch_behind(f, f->hosts[host]);
 }
 
 /* The cables of a switch, down or up: those from the first one to *end. */

@@ -14,7 +14,7 @@ static void take_arcs(struct route_net *net, uint32_t *arc_of)
 
         net->first[s] = net->arc_count;
         for (unsigned i = 0; i < node->port_count; i++) {
-            uint32_t port = node->first_port + i, to = route_switch_behind(f, port);
+            uint32_t port = node->first_port + i, to = ibshift_switch_behind(f, port);
 
             if (to != IBSHIFT_NO_SWITCH && to != s) {
                 arc_of[port] = net->arc_count;
@@ -35,7 +35,7 @@ static int take_targets(struct route_net *net, struct ibshift_error *err)
     const struct ibshift_fabric *f = net->f;
 
     for (uint32_t h = 0; h < f->host_count; h++) {
-        uint32_t peer = f->ports[f->hosts[h]].peer, sw = route_switch_behind(f, f->hosts[h]);
+        uint32_t peer = f->ports[f->hosts[h]].peer, sw = ibshift_switch_behind(f, f->hosts[h]);
 
         if (sw == IBSHIFT_NO_SWITCH) {
             return ibshift_fail(err, -ENOTSUP, "host '%s' is not on a switch",

@@ -252,7 +252,7 @@ static void find_leaves(struct walker *w)
     const struct ibshift_fabric *f = w->r->fabric;
 
     for (uint32_t p = 0; p < f->port_count; p++) {
-        uint32_t sw = route_switch_behind(f, p);
+        uint32_t sw = ibshift_switch_behind(f, p);
         enum ibshift_node_kind kind = f->nodes[f->ports[p].node].kind;
 
         if (kind != IBSHIFT_NODE_SWITCH && sw != IBSHIFT_NO_SWITCH) {
@@ -437,7 +437,7 @@ static int take_levels(struct route *r, unsigned vls)
     }
     row_of = pool_new(&r->pool, f->switch_count, sizeof(*row_of)); /* + 1 */
     for (uint32_t h = 0; h < f->host_count; h++) {
-        uint32_t leaf = route_switch_behind(f, f->hosts[h]);
+        uint32_t leaf = ibshift_switch_behind(f, f->hosts[h]);
 
         if (leaf == IBSHIFT_NO_SWITCH || (row_of[leaf] != 0 && row_of[leaf] != f->sl_row[h] + 1)) {
             return -ENOTSUP;

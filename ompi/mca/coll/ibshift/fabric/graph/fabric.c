@@ -240,7 +240,7 @@ int ibshift_fabric_tables_new(struct ibshift_fabric *f, struct ibshift_error *er
     return 0;
 }
 
-static uint32_t highest_lid(const struct ibshift_fabric *f)
+uint32_t ibshift_fabric_highest_lid(const struct ibshift_fabric *f)
 {
     uint32_t top = 0;
 
@@ -302,7 +302,7 @@ static uint64_t tables_sum(const struct ibshift_fabric *f)
 
 void ibshift_fabric_tables_finish(struct ibshift_fabric *f)
 {
-    uint32_t stride = highest_lid(f) + 1;
+    uint32_t stride = ibshift_fabric_highest_lid(f) + 1;
     uint8_t *tight;
 
     f->guid_sum = graph_sum(f);

@@ -138,6 +138,7 @@ int ibshift_fabric_finish(struct ibshift_fabric *f, struct ibshift_error *err);
 int ibshift_fabric_index(struct ibshift_fabric *f, struct ibshift_error *err);
 /* Empty tables for all switches, LIDs up to IBSHIFT_LID_MAX (untouched pages cost nothing). */
 int ibshift_fabric_tables_new(struct ibshift_fabric *f, struct ibshift_error *err);
+uint32_t ibshift_fabric_highest_lid(const struct ibshift_fabric *f);
 /* Cuts the tables to the highest LID in use and computes the checksums. */
 void ibshift_fabric_tables_finish(struct ibshift_fabric *f);
 
@@ -172,6 +173,26 @@ static inline uint32_t ibshift_port_neighbour(const struct ibshift_fabric *f, ui
     uint32_t peer = f->ports[port].peer;
 
     return peer == IBSHIFT_NO_PORT ? IBSHIFT_NO_NODE : f->ports[peer].node;
+}
+
+/* The switch behind a port by its index, or IBSHIFT_NO_SWITCH. */
+static inline uint32_t ibshift_switch_behind(const struct ibshift_fabric *f, uint32_t port)
+{
+    uint32_t node = ibshift_port_neighbour(f, port);
+
+    return node == IBSHIFT_NO_NODE ? IBSHIFT_NO_SWITCH : f->nodes[node].switch_index;
+}
+
+static inline bool ibshift_node_has_cable(const struct ibshift_fabric *f, uint32_t node)
+{
+    const struct ibshift_port *port = f->ports + f->nodes[node].first_port;
+
+    for (unsigned i = 0; i < f->nodes[node].port_count; i++) {
+        if (port[i].peer != IBSHIFT_NO_PORT) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* How many adapters the node is cabled with. */

@@ -215,10 +215,10 @@ static int intersect(uint32_t *first, int count, const uint32_t *links, int leng
     return kept;
 }
 
-/* The flows of `senders` hosts of a leaf, `from` being one, towards a host: to its base LID, and on the
- * links that the routes to all its LIDs have. */
+/* The flows of `senders` hosts of a leaf, `from` being one, towards a host, on the links that the routes to all
+ * its LIDs have. */
 static void add_flows(const struct ibshift_fabric *f, uint32_t from, uint32_t to, uint32_t senders,
-                      double *to_base, double *no_way_by)
+                      double *no_way_by)
 {
     uint32_t common[IBSHIFT_ROUTE_MAX], links[IBSHIFT_ROUTE_MAX];
     unsigned lid = ibshift_host_lid(f, to), lids = ibshift_host_lid_count(f, to);
@@ -227,9 +227,6 @@ static void add_flows(const struct ibshift_fabric *f, uint32_t from, uint32_t to
     for (unsigned i = 0; lid != 0 && i < lids; i++) {
         int length = ibshift_route_walk(f, from, lid + i, links, IBSHIFT_ROUTE_MAX, &walked);
 
-        for (int k = 1; i == 0 && k < length; k++) {
-            to_base[links[k]] += senders;
-        }
         if (length > 0 && count >= 0) {
             count = intersect(common, count, links + 1, length - 1);
         } else if (length > 0) {
@@ -242,11 +239,10 @@ static void add_flows(const struct ibshift_fabric *f, uint32_t from, uint32_t to
     }
 }
 
-static void add_all(const struct ibshift_fabric *f, const struct leaf *leaves, double *to_base,
-                    double *no_way_by)
+static void add_all(const struct ibshift_fabric *f, const struct leaf *leaves, double *no_way_by)
 {
     for (uint32_t h = 0; h < f->host_count; h++) {
-        to_base[f->hosts[h]] = no_way_by[f->hosts[h]] = f->host_count - 1;
+        no_way_by[f->hosts[h]] = f->host_count - 1;
     }
     /* One destination at a time: its column of the tables stays in the cache. */
     for (uint32_t to = 0; to < f->host_count; to++) {
@@ -256,15 +252,14 @@ static void add_all(const struct ibshift_fabric *f, const struct leaf *leaves, d
             const struct leaf *l = &leaves[s];
 
             if (l->hosts > (s == own)) {
-                add_flows(f, l->two[l->two[0] == to], to, l->hosts - (s == own), to_base,
-                          no_way_by);
+                add_flows(f, l->two[l->two[0] == to], to, l->hosts - (s == own), no_way_by);
             }
         }
     }
 }
 
-static void weigh(const struct ibshift_fabric *f, const double *no_way_by,
-                  struct ibshift_load *load)
+static void weigh(const struct ibshift_fabric *f, const double *no_way_by, double *least,
+                  uint32_t *link)
 {
     uint32_t fastest = ibshift_rate_of_hosts(f, NULL, f->host_count);
     double own = 0;
@@ -275,43 +270,33 @@ static void weigh(const struct ibshift_fabric *f, const double *no_way_by,
         own = cost > own ? cost : own;
     }
     own *= f->host_count > 1 ? f->host_count - 1 : 1;
-    load->least = f->host_count > 1;
-    load->link = f->host_count > 0 ? f->hosts[0] : 0;
+    *least = f->host_count > 1;
+    *link = f->host_count > 0 ? f->hosts[0] : 0;
     for (uint32_t p = 0; own > 0 && p < f->port_count; p++) {
-        double cost = ibshift_link_cost(f, p, fastest) / own, least = no_way_by[p] * cost;
+        double load = no_way_by[p] * (ibshift_link_cost(f, p, fastest) / own);
 
-        load->on[p] *= cost;
-        if (least > load->least + 1e-9) {
-            load->least = least;
-            load->link = p;
+        if (load > *least + 1e-9) {
+            *least = load;
+            *link = p;
         }
     }
 }
 
-int ibshift_load_find(const struct ibshift_fabric *f, struct ibshift_load *load,
+int ibshift_load_find(const struct ibshift_fabric *f, double *least, uint32_t *link,
                       struct ibshift_error *err)
 {
     struct leaf *leaves = find_leaves(f, err);
     double *no_way_by = calloc((size_t)f->port_count + 1, sizeof(*no_way_by));
     int rc = leaves != NULL ? 0 : f->lft == NULL ? -ENODATA : -ENOMEM;
 
-    *load = (struct ibshift_load){.on = calloc((size_t)f->port_count + 1, sizeof(*load->on))};
-    if (rc == 0 && (no_way_by == NULL || load->on == NULL)) {
+    if (rc == 0 && no_way_by == NULL) {
         rc = ibshift_fail(err, -ENOMEM, "no memory for %u links", f->port_count);
     }
     if (rc == 0) {
-        add_all(f, leaves, load->on, no_way_by);
-        weigh(f, no_way_by, load);
-    } else {
-        ibshift_load_free(load);
+        add_all(f, leaves, no_way_by);
+        weigh(f, no_way_by, least, link);
     }
     free(leaves);
     free(no_way_by);
     return rc;
-}
-
-void ibshift_load_free(struct ibshift_load *load)
-{
-    free(load->on);
-    load->on = NULL;
 }

@@ -34,19 +34,12 @@ int ibshift_fabric_check(const struct ibshift_fabric *f, const uint8_t *level,
                          struct ibshift_table_check *check, struct ibshift_error *err);
 
 /*
- * What an all-to-all of all hosts puts on the links of a fabric. Times are those of the links over that
- * of the slowest of the hosts' own cables, the unit in which ibshift_arrange() says how much of the
- * hosts' rate the routing leaves: above 1 the routing is the limit.
+ * What an all-to-all of all hosts puts on the busiest link of a fabric, whatever the order and the choice of LIDs. Times are those
+ * of the links over that of the slowest of the hosts' own cables, the unit in which ibshift_arrange() says how much of the hosts'
+ * rate the routing leaves: above 1 the routing is the limit. Pairs whose route does not arrive are left out. 0, -ENODATA: no
+ * tables, -ENOMEM.
  */
-struct ibshift_load {
-    double *on;    /* [directed link], every pair of hosts once, to base LIDs */
-    double least;  /* no order and no choice of LIDs gets below it */
-    uint32_t link; /* the link that sets it */
-};
-
-/* Pairs whose route does not arrive are left out. 0, -ENODATA: no tables, -ENOMEM. */
-int ibshift_load_find(const struct ibshift_fabric *f, struct ibshift_load *load,
+int ibshift_load_find(const struct ibshift_fabric *f, double *least, uint32_t *link,
                       struct ibshift_error *err);
-void ibshift_load_free(struct ibshift_load *load);
 
 #endif

@@ -309,16 +309,6 @@ static int assign_owners(struct tables *t)
     return rc;
 }
 
-static bool has_cable(const struct ibshift_fabric *f, uint32_t node)
-{
-    for (uint32_t i = 0; i < f->nodes[node].port_count; i++) {
-        if (f->ports[f->nodes[node].first_port + i].peer != IBSHIFT_NO_PORT) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* As many tables may be missing as the tool that read them says it could not read. */
 static int check_complete(struct tables *t)
 {
@@ -326,7 +316,7 @@ static int check_complete(struct tables *t)
     uint32_t missing = 0, first = 0;
 
     for (uint32_t s = f->switch_count; s-- > 0;) {
-        if (!t->seen[s] && has_cable(f, f->switches[s])) {
+        if (!t->seen[s] && ibshift_node_has_cable(f, f->switches[s])) {
             missing++;
             first = f->switches[s];
         }
