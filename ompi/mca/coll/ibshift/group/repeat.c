@@ -238,15 +238,20 @@ int ibshift_repeat_make(struct ibshift_group *group, const struct ibshift_repeat
     return 0;
 }
 
-/* Whether this rank has few grants to save. */
-static bool refuses(const struct ibshift_repeat *repeat, const struct ibshift_op_params *params)
+/*
+ * Whether this rank has few grants to save. A message of the opening takes about as many instructions as two grants
+ * (counted, 4 ranks): who asks for a persistent call pays them for one that needs no grants, but no blocking call becomes slower.
+ */
+static bool refuses(const struct ibshift_repeat *repeat, const struct ibshift_op *op)
 {
+    const struct ibshift_op_params *params = &op->params;
     const struct ibshift_channels over = {.max_eager = ibshift_endpoint.net->max_eager,
                                           .is_near = ibshift_card_is_near};
 
+    uint32_t grants = ibshift_standing_count(params, IBSHIFT_RECV, &over);
+
     return repeat->granted == 0 ||
-           ibshift_opening_refuses(params->plan.ranks,
-                                   ibshift_standing_count(params, IBSHIFT_RECV, &over));
+           ibshift_opening_refuses(params->plan.ranks, is_persistent(op) ? grants : grants / 2);
 }
 
 void ibshift_repeat_begin(struct ibshift_repeat *repeat, struct ibshift_op *op)
@@ -263,7 +268,7 @@ void ibshift_repeat_begin(struct ibshift_repeat *repeat, struct ibshift_op *op)
     repeat->opening->told = is_granted ? 0 : IBSHIFT_OPENING_ANEW;
     repeat->granted = number;
     repeat->granted_places = repeat->places;
-    if (repeat->runs++ == 0 && refuses(repeat, &op->params)) {
+    if (repeat->runs++ == 0 && refuses(repeat, op)) {
         repeat->opening->told |= IBSHIFT_OPENING_REFUSED;
     }
 }
