@@ -93,11 +93,13 @@ static void swap_up(struct route_aim *a, struct route_aim *b, unsigned from, uns
     }
 }
 
-/* Both have each other's way from a level on, and below it as before; to all of their LIDs. */
+/* Both have each other's way from a level on, and below it as before. Above the leaf to their first LIDs
+ * alone: on the ways to others the two part before. */
 static void swap(struct deal *d, uint32_t a, uint32_t b, unsigned level)
 {
     const struct ibshift_fabric *f = d->t->f;
-    unsigned lids = ibshift_host_lid_count(f, a), others = ibshift_host_lid_count(f, b);
+    unsigned lids = level == 1 ? ibshift_host_lid_count(f, a) : 1;
+    unsigned others = ibshift_host_lid_count(f, b);
     uint32_t place = d->t->place[a];
 
     add(d, a, -1);
