@@ -10,6 +10,23 @@
 #include "choose/size.h"
 #include "draw/svg.h"
 
+/* How far the entry is from what no plan can beat, at most. */
+static void write_share(const struct plan_comparison *c, const struct plan_entry *entry, int first,
+                        int last, FILE *out)
+{
+    double share = 0;
+
+    for (int i = first; i <= last; i++) {
+        double least = plan_least(c, i);
+
+        if (least == 0 || isnan(entry->times[i])) {
+            return;
+        }
+        share = fmax(share, entry->times[i] / least);
+    }
+    fprintf(out, ", proved within %.2f of the least", share);
+}
+
 /* In how many segments the entry is fastest, where it has any. */
 static void write_segments(const struct plan_entry *entry, int first, int last, FILE *out)
 {
@@ -20,7 +37,6 @@ static void write_segments(const struct plan_entry *entry, int first, int last, 
     } else if (to > 1) {
         fprintf(out, ", in %u segments", to);
     }
-    fputc('\n', out);
 }
 
 static void write_winners(const struct plan_comparison *c, FILE *out)
@@ -37,6 +53,8 @@ static void write_winners(const struct plan_comparison *c, FILE *out)
         fprintf(out, last > i ? "%s wins from %s to %s" : "%s wins at %s",
                 best >= 0 ? c->entries[best].label : "nobody", from, to);
         write_segments(&c->entries[best >= 0 ? best : 0], i, last, out);
+        write_share(c, &c->entries[best >= 0 ? best : 0], i, last, out);
+        fputc('\n', out);
         i = last + 1;
     }
 }
@@ -142,6 +160,7 @@ static void write_json(const struct plan_comparison *c, FILE *out)
             json_value(&j, c->is_over_ranks ? "ranks" : "bytes", "%.0f", c->points[i]);
             json_value(&j, "us", "%.6f", c->entries[e].times[i]);
             json_bool(&j, "wins", plan_winner_at(c, i) == e);
+            json_value(&j, "least", "%.6f", plan_least(c, i));
             json_close(&j, '}');
         }
     }

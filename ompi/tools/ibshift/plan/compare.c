@@ -247,3 +247,66 @@ int plan_compare_all(struct plan_comparison *c)
     }
     return fill(c);
 }
+
+/* Blocks, or vectors, that must pass the port of some rank, one way. */
+static double blocks_least(enum ibshift_collective collective, double ranks)
+{
+    switch (collective) {
+    case IBSHIFT_BARRIER:
+        return 0;
+    case IBSHIFT_ALLREDUCE: /* each element is sent P - 1 times to be added, and again to be known */
+        return 2 * (ranks - 1) / ranks;
+    case IBSHIFT_BCAST:
+    case IBSHIFT_REDUCE:
+    case IBSHIFT_SCAN:
+    case IBSHIFT_EXSCAN:
+        return 1;
+    default:
+        return ranks - 1;
+    }
+}
+
+/* And that the busiest processor must add at least: of all additions the mean. */
+static double blocks_added(enum ibshift_collective collective, double ranks)
+{
+    return collective == IBSHIFT_REDUCE_SCATTER ? ranks - 1
+           : collective == IBSHIFT_EXSCAN       ? (ranks - 2) / ranks
+           : collective >= IBSHIFT_REDUCE       ? (ranks - 1) / ranks
+                                                : 0;
+}
+
+/* Until what one rank has can be known to all: the broadcast that is optimal under LogP, in whole gaps. */
+static double time_to_reach(const struct ibshift_model *model, double ranks)
+{
+    enum { GAPS = 4096 };
+    double way = model->send_min + model->latency + model->recv_min;
+    double gap = fmin(model->send_min, model->recv_min), known[GAPS];
+    int delay = gap > 0 ? (int)fmin(way / gap, GAPS) : GAPS;
+
+    for (int n = 0; n < GAPS && delay > 0; n++) {
+        known[n] = n < delay ? 1 : known[n - 1] + known[n - delay];
+        if (known[n] >= ranks) {
+            return n * gap;
+        }
+    }
+    return ranks > 1 ? way : 0;
+}
+
+double plan_least(const struct plan_comparison *c, int point)
+{
+    const struct plan_args *args = c->args;
+    struct ibshift_model model = plan_model_of(args, plan_which(args));
+    double ranks = c->is_over_ranks ? c->points[point] : args->plan.ranks;
+    double bytes = c->is_over_ranks ? (double)args->sizes[0] : c->points[point], sent, added, way;
+    enum ibshift_collective collective = (enum ibshift_collective)args->collective;
+
+    if (args->per_host > 0 || args->nodes_text != NULL ||
+        ibshift_collective_is_of_neighbors(collective) || ranks < 2) {
+        return 0;
+    }
+    way = model.send_min + model.latency + model.recv_min;
+    sent = bytes * blocks_least(collective, ranks) - fmax(1, model.free_messages);
+    sent = way + fmax(0, sent) * model.gap_byte;
+    added = way + bytes * blocks_added(collective, ranks) * model.reduce_byte;
+    return fmax(time_to_reach(&model, ranks), fmax(sent, added));
+}

@@ -36,6 +36,11 @@ static inline uint32_t plan_piece_of(const struct plan_comparison *c,
 int plan_winner_at(const struct plan_comparison *c, int point);
 /* The point from which on b is always faster than a, or -1. */
 int plan_crossing(const struct plan_comparison *c, int a, int b);
+/*
+ * A time that no plan gets below under the model, where each rank has a host of its own; 0: none is known. What a rank has must
+ * reach the others, and its port must pass what the collective cannot do without.
+ */
+double plan_least(const struct plan_comparison *c, int point);
 /* A size, or a number of ranks; text has room for 24. */
 void plan_point_text(const struct plan_comparison *c, int point, char *text);
 void plan_compare_title(const struct plan_comparison *c, char *text, size_t size);
