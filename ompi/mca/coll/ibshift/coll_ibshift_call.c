@@ -20,22 +20,6 @@ static ibshift_call_t *idle;
 /* What was more than that, by kind: once for all calls, for it may be much, and its pages are new to whom gets it anew. */
 static struct ibshift_memory large[IBSHIFT_MIXED_MEMORIES];
 
-static void *reserve(struct ibshift_memory *memory, size_t size)
-{
-    if (size > memory->size) {
-        free(memory->at);
-        memory->at = aligned_alloc(64, (size + 63) / 64 * 64);
-        memory->size = NULL == memory->at ? 0 : size;
-    }
-    return memory->at;
-}
-
-static void drop(struct ibshift_memory *memory)
-{
-    free(memory->at);
-    *memory = (struct ibshift_memory){NULL, 0};
-}
-
 /* Ours for the large one, if that has at least so many bytes but less than that. */
 static void trade_large(struct ibshift_memory *memory, enum ibshift_mixed_memory which,
                         size_t least, size_t end)
@@ -56,7 +40,7 @@ static void leave_large(struct ibshift_memory *memory, enum ibshift_mixed_memory
         trade_large(memory, which, 0, memory->size);
     }
     if (memory->size > SCRATCH_KEPT) {
-        drop(memory);
+        ibshift_memory_drop(memory);
     }
 }
 
@@ -66,14 +50,14 @@ static void *reserve_large(struct ibshift_memory *memory, enum ibshift_mixed_mem
     if (bytes > SCRATCH_KEPT && bytes > memory->size) {
         trade_large(memory, which, bytes, SIZE_MAX);
     }
-    return reserve(memory, bytes);
+    return ibshift_memory_reserve(memory, bytes);
 }
 
 /* The program may free or change what it called with; a blocking call ends before it can. */
 static int keep_arguments(ibshift_call_t *call)
 {
     size_t size = ibshift_side_keep_bytes(&call->send) + ibshift_side_keep_bytes(&call->recv);
-    char *memory = reserve(&call->kept, size);
+    char *memory = ibshift_memory_reserve(&call->kept, size);
 
     if (NULL == memory && size > 0) {
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -160,15 +144,15 @@ static void call_construct(ibshift_call_t *call)
 
 static void call_destruct(ibshift_call_t *call)
 {
-    drop(&call->kept);
-    drop(&call->offsets);
-    drop(&call->tmp_offsets);
-    drop(&call->scratch);
+    ibshift_memory_drop(&call->kept);
+    ibshift_memory_drop(&call->offsets);
+    ibshift_memory_drop(&call->tmp_offsets);
+    ibshift_memory_drop(&call->scratch);
     for (int i = 0; NULL != call->mixed && i < IBSHIFT_MIXED_MEMORIES; i++) {
-        drop(&call->mixed->memory[i]);
+        ibshift_memory_drop(&call->mixed->memory[i]);
     }
     if (NULL != call->mixed) {
-        drop(&call->mixed->places);
+        ibshift_memory_drop(&call->mixed->places);
     }
     free(call->mixed);
 }
@@ -207,31 +191,13 @@ void ibshift_calls_free(void)
         OBJ_RELEASE(call);
     }
     for (int i = 0; i < IBSHIFT_MIXED_MEMORIES; i++) {
-        drop(&large[i]);
+        ibshift_memory_drop(&large[i]);
     }
-}
-
-/* Whose blocks say how large a block of TMP is. */
-static const struct ibshift_blocks *tmp_sizes(const struct ibshift_op_params *params)
-{
-    switch (params->alg->collective) {
-    case IBSHIFT_BCAST:
-    case IBSHIFT_SCATTER:
-    case IBSHIFT_ALLGATHER:
-        return &params->blocks[IBSHIFT_RECV];
-    default:
-        return &params->blocks[IBSHIFT_SEND];
-    }
-}
-
-static size_t align(size_t size)
-{
-    return (size + 63) / 64 * 64;
 }
 
 static size_t scratch_bytes(const struct ibshift_side *side)
 {
-    return side->is_staged ? align(side->bytes) : 0;
+    return side->is_staged ? ibshift_memory_align(side->bytes) : 0;
 }
 
 /* Block i is that of the rank at place i. */
@@ -302,7 +268,7 @@ static int lay_out_mixed(ibshift_call_t *call)
     uint32_t recvs = IBSHIFT_SIDE_ABSENT == call->recv.shape ? 0 : call->recv.blocks;
     const uint32_t blocks[2] = {sends, recvs};
     int rc = place_scratch(call, 0);
-    size_t *at = reserve(&own->places, 2 * ((size_t)sends + recvs) * sizeof(size_t));
+    size_t *at = ibshift_memory_reserve(&own->places, 2 * ((size_t)sends + recvs) * sizeof(size_t));
 
     if (NULL == at || OMPI_SUCCESS != rc) {
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -327,7 +293,7 @@ int ibshift_call_lay_out(ibshift_call_t *call)
     struct ibshift_op_params *params = &call->op.params;
     const struct ibshift_blocks *sizes;
     size_t sends = ibshift_side_offsets(&call->send), recvs = ibshift_side_offsets(&call->recv);
-    size_t *offsets = reserve(&call->offsets, (sends + recvs) * sizeof(size_t));
+    size_t *offsets = ibshift_memory_reserve(&call->offsets, (sends + recvs) * sizeof(size_t));
     size_t tmp_count, tmp_bytes;
 
     if (NULL == offsets && sends + recvs > 0) {
@@ -339,9 +305,10 @@ int ibshift_call_lay_out(ibshift_call_t *call)
     if (call->tells_counts) {
         return lay_out_mixed(call);
     }
-    sizes = tmp_sizes(params);
+    sizes = ibshift_op_tmp_sizes(params);
     tmp_count = ibshift_tmp_offsets(params->alg, &params->plan, params->rank, sizes);
-    if (NULL == reserve(&call->tmp_offsets, tmp_count * sizeof(size_t)) && tmp_count > 0) {
+    if (NULL == ibshift_memory_reserve(&call->tmp_offsets, tmp_count * sizeof(size_t)) &&
+        tmp_count > 0) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     tmp_bytes = ibshift_tmp_layout(params->alg, &params->plan, params->rank, sizes,

@@ -14,12 +14,6 @@
 
 #include "ompi/mca/coll/base/coll_base_util.h"
 
-/* Memory that grows, for one call after the other. */
-struct ibshift_memory {
-    void *at;
-    size_t size;
-};
-
 /* Of a call whose short blocks go by node. */
 struct ibshift_call_mixed {
     struct ibshift_mixed mixed;

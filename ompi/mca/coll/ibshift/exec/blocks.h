@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "plan/alg.h"
 
@@ -66,5 +67,33 @@ size_t ibshift_tmp_offsets(const struct ibshift_alg *alg, const struct ibshift_p
 size_t ibshift_tmp_layout(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                           uint32_t rank, const struct ibshift_blocks *sizes, size_t *offsets,
                           struct ibshift_blocks *tmp);
+
+/* Memory that grows, for one call after the other. */
+struct ibshift_memory {
+    void *at;
+    size_t size;
+};
+
+static inline size_t ibshift_memory_align(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
+
+/* What was in it is lost when it grows; NULL: there is none. */
+static inline void *ibshift_memory_reserve(struct ibshift_memory *memory, size_t size)
+{
+    if (size > memory->size) {
+        free(memory->at);
+        memory->at = aligned_alloc(64, ibshift_memory_align(size));
+        memory->size = memory->at == NULL ? 0 : size;
+    }
+    return memory->at;
+}
+
+static inline void ibshift_memory_drop(struct ibshift_memory *memory)
+{
+    free(memory->at);
+    *memory = (struct ibshift_memory){NULL, 0};
+}
 
 #endif

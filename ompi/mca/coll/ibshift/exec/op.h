@@ -61,6 +61,17 @@ struct ibshift_op_params {
     struct ibshift_opening *opening; /* NULL: messages wait for grants; without a pace */
 };
 
+/* Whose blocks say how large a block of TMP is. */
+static inline const struct ibshift_blocks *
+ibshift_op_tmp_sizes(const struct ibshift_op_params *params)
+{
+    enum ibshift_collective collective = params->alg->collective;
+    bool is_recv = collective == IBSHIFT_BCAST || collective == IBSHIFT_SCATTER ||
+                   collective == IBSHIFT_ALLGATHER;
+
+    return &params->blocks[is_recv ? IBSHIFT_RECV : IBSHIFT_SEND];
+}
+
 struct ibshift_engine_stats {
     uint64_t sends;
     uint64_t send_bytes;

@@ -61,69 +61,53 @@ static void reduce(void *context, const void *left, void *right, void *target, s
     request->reduce(request->context, left, target, elements);
 }
 
-static int reserve(void **memory, size_t *has, size_t size)
+/* The blocks of both sides, with so many words for their arrays and for the offsets of TMP. */
+static int describe(const struct ibshift_lib_work *work, struct ibs_request *request, size_t words)
 {
-    if (size > *has) {
-        free(*memory);
-        *memory = aligned_alloc(64, (size + 63) / 64 * 64);
-        *has = *memory == NULL ? 0 : size;
+    struct ibshift_op_params *params = &request->op.params;
+    size_t *arrays = ibshift_memory_reserve(&request->arrays, words * sizeof(size_t));
+
+    if (arrays == NULL && words > 0) {
+        return -ENOMEM;
     }
-    return *memory == NULL && size > 0 ? -ENOMEM : 0;
-}
-
-/* Whose blocks say how large a block of TMP is. */
-static const struct ibshift_blocks *tmp_sizes(const struct ibshift_op_params *params)
-{
-    return &params->blocks[params->alg->collective == IBSHIFT_BCAST ||
-                                   params->alg->collective == IBSHIFT_SCATTER ||
-                                   params->alg->collective == IBSHIFT_ALLGATHER
-                               ? IBSHIFT_RECV
-                               : IBSHIFT_SEND];
-}
-
-static size_t align(size_t size)
-{
-    return (size + 63) / 64 * 64;
+    ibshift_lib_blocks(work, arrays, params->blocks);
+    params->blocks[IBSHIFT_SEND].pieces = params->blocks[IBSHIFT_RECV].pieces =
+        ibshift_alg_pieces(params->alg, &params->plan);
+    return 0;
 }
 
 /* Memory of the run: what is in place and may not be, then TMP. */
 static int lay_out(const struct ibshift_lib_work *work, struct ibs_request *request)
 {
     struct ibshift_op_params *params = &request->op.params;
-    uint32_t pieces = ibshift_alg_pieces(params->alg, &params->plan);
+    struct ibshift_blocks *send = &params->blocks[IBSHIFT_SEND];
+    const struct ibshift_blocks *sizes = ibshift_op_tmp_sizes(params);
     size_t copies = work->is_counted ? 4 * (size_t)work->ranks : 0, offsets, staged = 0, tmp;
     bool is_staged = work->is_in_place && (params->alg->flags & IBSHIFT_ALG_IN_PLACE) == 0;
-    struct ibshift_blocks *send = &params->blocks[IBSHIFT_SEND];
-    const char *from;
+    char *scratch;
 
-    if (reserve((void **)&request->arrays, &request->arrays_size, copies * sizeof(size_t)) != 0) {
+    if (describe(work, request, copies) != 0) {
         return -ENOMEM;
     }
-    ibshift_lib_blocks(work, request->arrays, params->blocks);
-    params->blocks[IBSHIFT_SEND].pieces = params->blocks[IBSHIFT_RECV].pieces = pieces;
-    offsets = ibshift_tmp_offsets(params->alg, &params->plan, params->rank, tmp_sizes(params));
-    if (offsets > 0) { /* the arrays may move */
-        if (reserve((void **)&request->arrays, &request->arrays_size,
-                    (copies + offsets) * sizeof(size_t)) != 0) {
-            return -ENOMEM;
-        }
-        ibshift_lib_blocks(work, request->arrays, params->blocks);
-        params->blocks[IBSHIFT_SEND].pieces = params->blocks[IBSHIFT_RECV].pieces = pieces;
+    offsets = ibshift_tmp_offsets(params->alg, &params->plan, params->rank, sizes);
+    if (offsets > 0 && describe(work, request, copies + offsets) != 0) { /* the arrays may move */
+        return -ENOMEM;
     }
-    tmp = ibshift_tmp_layout(params->alg, &params->plan, params->rank, tmp_sizes(params),
-                             request->arrays + copies, &params->blocks[IBSHIFT_TMP]);
+    tmp = ibshift_tmp_layout(params->alg, &params->plan, params->rank, sizes,
+                             (size_t *)request->arrays.at + copies, &params->blocks[IBSHIFT_TMP]);
     if (is_staged) {
-        staged = ibshift_lib_span(work, send, &from);
+        staged = ibshift_lib_span(work, send, &request->from);
     }
-    if (reserve((void **)&request->scratch, &request->scratch_size, align(staged) + tmp) != 0) {
+    scratch = ibshift_memory_reserve(&request->scratch, ibshift_memory_align(staged) + tmp);
+    if (scratch == NULL && staged + tmp > 0) {
         return -ENOMEM;
     }
+    request->from_size = staged;
     if (staged > 0) {
-        request->from = from;
-        request->from_size = staged;
-        send->base = request->scratch + (send->base - from);
+        send->base = scratch + (send->base - request->from);
     }
-    params->blocks[IBSHIFT_TMP].base = request->scratch + align(staged);
+    params->blocks[IBSHIFT_TMP].base =
+        scratch == NULL ? NULL : scratch + ibshift_memory_align(staged);
     return 0;
 }
 
@@ -172,8 +156,8 @@ void ibshift_lib_requests_free(struct ibs_job *job)
         if (ibshift_endpoint.engine != NULL) {
             ibshift_engine_detach(ibshift_endpoint.engine, &request->op);
         }
-        free(request->scratch);
-        free(request->arrays);
+        ibshift_memory_drop(&request->scratch);
+        ibshift_memory_drop(&request->arrays);
         free(request);
     }
 }
@@ -220,7 +204,6 @@ static int decide(const struct ibshift_lib_work *work, bool is_blocking,
     request->name = work->form->name;
     request->reduce = work->call->reduce;
     request->context = work->call->context;
-    request->from = NULL;
     return lay_out(work, request);
 }
 
@@ -231,8 +214,8 @@ static void start(struct ibs_request *request)
 
     ibshift_ledger_write(&group->group.ledger,
                          ibshift_net_comm_seq(ibshift_op_word(&request->op), seq));
-    if (request->from != NULL) {
-        memcpy(request->scratch, request->from, request->from_size);
+    if (request->from_size > 0) {
+        memcpy(request->scratch.at, request->from, request->from_size);
     }
     ibshift_engine_start(ibshift_endpoint.engine, &request->op, seq);
 }

@@ -18,12 +18,11 @@ struct ibs_request {
     const char *name;
     ibs_reduce_fn *reduce;
     void *context;
-    char *scratch;
-    size_t scratch_size;
-    const void *from; /* what goes to scratch first; NULL: nothing */
+    struct ibshift_memory scratch;
+    const char *from; /* what goes to scratch first */
     size_t from_size;
-    size_t *arrays; /* counts and places, which the caller may change meanwhile; offsets of TMP */
-    size_t arrays_size;
+    /* Counts and places, which the caller may change meanwhile; offsets of TMP. */
+    struct ibshift_memory arrays;
     struct ibs_request *next; /* idle, in its job */
 };
 
