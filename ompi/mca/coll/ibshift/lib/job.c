@@ -337,7 +337,7 @@ static struct ibs_job *enter(const struct ibs_setup *setup, int *rc, const char 
 
 int ibs_open(const struct ibs_setup *setup, struct ibs_job **out, char *error, size_t size)
 {
-    char nowhere[1];
+    char nowhere[IBSHIFT_WHY];
     bool is_told;
     const char *why = find_wrong(setup, out, &is_told);
     int rc = why == NULL ? 0 : -EINVAL;
