@@ -57,9 +57,11 @@
 #if OMPI_MAJOR_VERSION >= 6
 typedef size_t ibshift_count_t;
 typedef ompi_count_array_t ibshift_array_t; /* as ompi_disp_array_t is */
+enum { IBSHIFT_ARRAY_MARK = 1 };            /* that bit, set for int */
 #else
 typedef int ibshift_count_t;
 typedef const int *ibshift_array_t;
+enum { IBSHIFT_ARRAY_MARK = 0 };
 
 /* Open MPI's names in 6.0. */
 #define ompi_disp_array_get(array, i)    ((array)[i])

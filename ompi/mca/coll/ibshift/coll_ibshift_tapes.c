@@ -301,8 +301,8 @@ static bool fill(const mca_coll_ibshift_module_t *module, const struct ibshift_j
     kept->again.arrays = NULL == kept->types && has_known_handles(raw) && has_whole_words(kept, raw)
                              ? interleaved(kept)
                              : NULL;
-    kept->again.width = kept->width[0];
-    kept->again.words = (uint32_t)(kept->counts * kept->width[0] / sizeof(uint64_t));
+    kept->again.is_marked = 0 != ((uintptr_t)raw->scounts & IBSHIFT_ARRAY_MARK);
+    kept->again.length = (uint32_t)(kept->counts * kept->width[0]);
     kept->again.algorithm = ibshift_params.algorithm[job->collective];
     kept->again.radix = ibshift_params.radix[job->collective];
     kept->again.segment = ibshift_params.segment[job->collective];

@@ -32,8 +32,8 @@ struct ibshift_again {
     struct ibshift_tape_run run;
     /* A word of each of the four, and so on, where nothing else keeps it from being plain; else NULL. */
     uint64_t (*arrays)[4];
-    uint32_t words; /* of each array */
-    size_t width;   /* of an element */
+    uint32_t length; /* of each array, in bytes */
+    bool is_marked;  /* each: IBSHIFT_ARRAY_MARK, which tells the width of an element */
 };
 
 /* What is the same in all calls from one place of the code need not be compared: those from others
@@ -82,31 +82,44 @@ ibshift_tapes_serve(mca_coll_ibshift_module_t *module)
 /* What an earlier call that is like this one but not plain has besides. */
 bool ibshift_again_has_details(const struct ibshift_again *again, const struct ibshift_raw *raw);
 
-static inline uint64_t ibshift_array_word(ibshift_array_t array, size_t i)
+static inline uint64_t ibshift_array_word(ibshift_array_t array, ptrdiff_t at)
 {
     uint64_t word;
 
-    memcpy(&word, (const char *)ibshift_array_elements(array) + i * sizeof(word), sizeof(word));
+    memcpy(&word, (const char *)array + at, sizeof(word));
     return word;
 }
 
 /* In line: to call libc for each array of few counts takes more instructions than all else before the first step. */
 __attribute__((always_inline)) static inline bool
-ibshift_again_has_arrays(const struct ibshift_again *again, const struct ibshift_raw *raw)
+ibshift_again_has_words(const struct ibshift_again *again, const struct ibshift_raw *raw,
+                        const ptrdiff_t mark)
 {
-    uint64_t unlike = (ibshift_array_width(raw->scounts) ^ again->width) |
-                      (ibshift_array_width(raw->sdispls) ^ again->width) |
-                      (ibshift_array_width(raw->rcounts) ^ again->width) |
-                      (ibshift_array_width(raw->rdispls) ^ again->width);
-    const uint64_t(*kept)[4] = again->arrays;
+    uint64_t unlike = 0;
 
-    for (size_t i = 0; 0 == unlike && i < again->words; i++) {
-        unlike = (ibshift_array_word(raw->scounts, i) ^ kept[i][0]) |
-                 (ibshift_array_word(raw->sdispls, i) ^ kept[i][1]) |
-                 (ibshift_array_word(raw->rcounts, i) ^ kept[i][2]) |
-                 (ibshift_array_word(raw->rdispls, i) ^ kept[i][3]);
+    for (size_t at = 0; 0 == unlike && at < again->length; at += sizeof(uint64_t)) {
+        const uint64_t *kept = (const void *)((const char *)again->arrays + 4 * at);
+
+        unlike = (ibshift_array_word(raw->scounts, (ptrdiff_t)at - mark) ^ kept[0]) |
+                 (ibshift_array_word(raw->sdispls, (ptrdiff_t)at - mark) ^ kept[1]) |
+                 (ibshift_array_word(raw->rcounts, (ptrdiff_t)at - mark) ^ kept[2]) |
+                 (ibshift_array_word(raw->rdispls, (ptrdiff_t)at - mark) ^ kept[3]);
     }
     return 0 == unlike;
+}
+
+/* All are as wide as those that were kept, which a mark of each says: where it is known, taking it off costs nothing. */
+__attribute__((always_inline)) static inline bool
+ibshift_again_has_arrays(const struct ibshift_again *again, const struct ibshift_raw *raw)
+{
+    const uintptr_t s = (uintptr_t)raw->scounts, sd = (uintptr_t)raw->sdispls;
+    const uintptr_t r = (uintptr_t)raw->rcounts, rd = (uintptr_t)raw->rdispls;
+
+    if (IBSHIFT_ARRAY_MARK && again->is_marked) {
+        return 0 != (s & sd & r & rd & IBSHIFT_ARRAY_MARK) &&
+               ibshift_again_has_words(again, raw, IBSHIFT_ARRAY_MARK);
+    }
+    return 0 == ((s | sd | r | rd) & IBSHIFT_ARRAY_MARK) && ibshift_again_has_words(again, raw, 0);
 }
 
 /* As ibshift_tape_again(), of the latest call only. In line, so that raw is in memory only where
