@@ -8,7 +8,8 @@ from report import OURS, human_size, ratio
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from svg import page, text  # noqa: E402
 
-COLOURS = {OURS: "#0072b2", "tuned/openib": "#e69f00", "tuned/UCX": "#009e73"}
+COLOURS = {OURS: "#0072b2", "tuned/openib": "#e69f00", "tuned/UCX": "#009e73", "han/UCX": "#cc79a7", "tuned/TCP": "#d55e00",
+           "han/TCP": "#56b4e9"}
 
 
 def shade(r):

@@ -8,12 +8,13 @@ import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "bench", "compare"))
-from contenders import common  # noqa: E402
+from contenders import common, component_path  # noqa: E402
 
 NBCBENCH = os.path.join(TOP, "bench", "nbcbench")
 TOOL = os.path.join(TOP, "ompi", "tools", "ibshift")
-# What nbcbench has of the tool.
-BORROWED = [os.path.join(TOOL, name + end) for name in ("cli", "json", "options", "output") for end in (".c", ".h")]
+CORE = os.path.join(TOP, "ompi", "mca", "coll", "ibshift")
+# What nbcbench has of the tool, which knows no MPI, as built.
+BORROWED = [("ompi/tools/ibshift", "libcli"), ("ompi/tools/ibshift", "libproof"), ("ompi/mca/coll/ibshift", "libibshift_core")]
 MPICH_PACKAGES = ["mpich", "libmpich-dev"]
 # Without an adapter, and nothing else than shared memory: what UCX finds by itself may be a network's loopback.
 UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any",
@@ -32,11 +33,13 @@ def high(component):
 def compiled(compiler, name, build):
     """nbcbench as that compiler of MPI programs makes it: its own binary, made again when a source is newer."""
     program = os.path.join(build, "nodes", "nbcbench-" + name)
-    sources = sorted(glob.glob(os.path.join(NBCBENCH, "*.[ch]"))) + BORROWED
-    if not os.path.exists(program) or os.path.getmtime(program) < max(map(os.path.getmtime, sources)):
+    libraries = [os.path.join(build, folder, ".libs", library + ".a") for folder, library in BORROWED]
+    inputs = glob.glob(os.path.join(NBCBENCH, "*.[ch]")) + libraries
+    if not os.path.exists(program) or os.path.getmtime(program) < max(map(os.path.getmtime, inputs)):
         os.makedirs(os.path.dirname(program), exist_ok=True)
-        subprocess.run([compiler, "-std=gnu11", "-O2", '-DPACKAGE_VERSION="beside ibshift"', "-I", TOOL, "-o", program]
-                       + [s for s in sources if s.endswith(".c")] + ["-lm"], check=True)
+        subprocess.run([compiler, "-std=gnu11", "-O2", "-D_GNU_SOURCE", '-DPACKAGE_VERSION="beside ibshift"', "-I", TOOL, "-I", CORE,
+                        "-o", program] + sorted(glob.glob(os.path.join(NBCBENCH, "*.c"))) + libraries
+                       + ["-lhwloc", "-libverbs", "-lpthread", "-ldl", "-lm"], check=True)
     return program
 
 
@@ -71,17 +74,27 @@ class Mpich:
                               "-np", str(ranks), program]
 
 
-def open_mpi_5():
-    """The folder where lane intree50 keeps its installation."""
+def cached(version):
+    """The folder where lanes intree50 and intree60 keep their installations."""
     cache = os.environ.get("IBSHIFT_CACHE") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "ibshift")
-    found = sorted(glob.glob(os.path.join(cache, "openmpi-5.0.7-*", "install", "bin", "mpirun")))
+    found = sorted(glob.glob(os.path.join(cache, f"openmpi-{version}-*", "install", "bin", "mpirun")))
     if not found:
-        raise Missing("build it first: ./test/run intree50 keeps an installation of Open MPI 5.0.7")
+        raise Missing(f"build it first: ./test/run intree{version[0]}0 keeps an installation of Open MPI {version}")
     return os.path.dirname(os.path.dirname(found[-1]))
 
 
-# ibshift's own component has a high priority in the cached 5.0.7, so it is left out by name there.
+def open_mpi_5():
+    return cached("5.0.7")
+
+
+def open_mpi_6():
+    """An installation that IBSHIFT_OMPI60 names comes first."""
+    given = os.environ.get("IBSHIFT_OMPI60", "")
+    return given if os.path.exists(os.path.join(given, "bin", "mpirun")) else cached("6.0")
+
+
+# ibshift's own component has a high priority in the cached ones, so it is left out by name there.
 WITHOUT_IBSHIFT = ["--mca", "coll", "^ibshift"]
 
 PEERS = {
@@ -94,6 +107,10 @@ PEERS = {
     "5.0.7 han": OpenMpi(WITHOUT_IBSHIFT + high("han"), open_mpi_5),
     "5.0.7 acoll": OpenMpi(WITHOUT_IBSHIFT + high("acoll"), open_mpi_5),
     "5.0.7 xhc": OpenMpi(WITHOUT_IBSHIFT + high("xhc"), open_mpi_5),
+    "6.0": OpenMpi(WITHOUT_IBSHIFT, open_mpi_6),
+    "6.0 han": OpenMpi(WITHOUT_IBSHIFT + high("han"), open_mpi_6),
+    "6.0 acoll": OpenMpi(WITHOUT_IBSHIFT + high("acoll"), open_mpi_6),
+    "6.0 xhc": OpenMpi(WITHOUT_IBSHIFT + high("xhc"), open_mpi_6),
 }
 
 TITLES = {
@@ -106,13 +123,16 @@ TITLES = {
     "5.0.7 han": "5.0.7 with han",
     "5.0.7 acoll": "5.0.7 with acoll",
     "5.0.7 xhc": "5.0.7 with xhc",
+    "6.0": "Open MPI 6.0.0a1 as it comes",
+    "6.0 han": "6.0.0a1 with han",
+    "6.0 acoll": "6.0.0a1 with acoll",
+    "6.0 xhc": "6.0.0a1 with xhc",
 }
 
 
 def ours(stage):
     """ibshift, without an adapter."""
-    return OpenMpi(["--mca", "mca_base_component_path", os.path.join(stage, "lib", "openmpi") + ":SYS_DEFAULT",
-                    "--mca", "coll", "ibshift,basic"])
+    return OpenMpi(component_path(os.path.join(stage, "lib", "openmpi")) + ["--mca", "coll", "ibshift,basic"])
 
 
 def commands(names, stage, build):
