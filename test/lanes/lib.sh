@@ -8,7 +8,7 @@ t_verdict() { # NAME CODE LOG
     0) echo "PASS $1" ;;
     77) echo "SKIP $1: $(tail -n 1 "$3")" ;;
     *)
-        tail -n "${T_LOG_LINES:-30}" "$3" | sed 's/^/    | /'
+        tail -n "${T_LOG_LINES:-30}" "$3" | awk '{ print "    | " $0 }' # a last line without its end, too: the verdict begins one
         echo "FAIL $1: exit code $2 ($3)"
         ;;
     esac
