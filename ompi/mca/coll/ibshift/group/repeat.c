@@ -135,7 +135,8 @@ static bool is_wanted(const struct ibshift_group *group, const struct ibshift_re
     const struct ibshift_wanted *wanted = call->wanted;
     bool are_all_near = group->choices.near != NULL && group->choices.nodes.nodes == 1;
 
-    return (wanted->is_again || wanted->is_blocking) && !are_all_near &&
+    /* A rank that grants anew does so with each message, so each has to come in each run: with counts only persistent ones. */
+    return (wanted->is_again || (wanted->is_blocking && wanted->needs == 0)) && !are_all_near &&
            (wanted->collective == IBSHIFT_ALLTOALL || wanted->collective == IBSHIFT_ALLGATHER) &&
            call->op->params.pace == NULL && !ibshift_needs_long_part(wanted->needs) &&
            (ibshift_needs_any_size(wanted->needs) || wanted->bytes > ibshift_params.eager_limit);

@@ -118,13 +118,20 @@ void ibshift_nv_stand(struct ibshift_note *recv)
     ibshift_note_move(&recv->connection->standing, recv);
 }
 
-/* A send's grant stands, and it is written. Without memory it is asked for again: see probe(). */
+/* A send's grant has come. Where it stands, it takes the place of an earlier one, which holds no longer in any case.
+   Without memory it is asked for again: see probe(). */
 void ibshift_nv_standing_keep(const struct ibshift_note *send)
 {
     struct ibshift_connection *c = send->connection;
     struct ibshift_net_message m = {.key = send->match.key, .standing = send->standing};
     struct ibshift_note *note = find(c, &m, false);
 
+    if ((send->to.pieces & IBSHIFT_GRANT_STANDS) == 0) {
+        if (note != NULL) {
+            ibshift_nv_note_end(note, 0);
+        }
+        return;
+    }
     if (note == NULL) {
         note = ibshift_nv_note_new(c, IBSHIFT_NOTE_STANDING, &send->match.key);
         if (note == NULL) {
@@ -312,7 +319,7 @@ static void start(struct ibshift_note *note, const struct ibshift_wire_grant *gr
     }
     note->to = *grant;
     note->is_granted = true;
-    if ((grant->pieces & IBSHIFT_GRANT_STANDS) != 0 && note->standing != 0) {
+    if (note->standing != 0) {
         ibshift_nv_standing_keep(note);
     }
     cut(note);
