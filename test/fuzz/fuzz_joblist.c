@@ -1,6 +1,8 @@
 /* Lists of jobs for `ibshift fabric audit`; the first 1000 nodes of each are taken. */
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "fabric/joblist.h"
 
@@ -26,12 +28,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     unsigned nodes;
     struct ibshift_error err;
-    FILE *file = size == 0 ? NULL : fmemopen((void *)(uintptr_t)data, size, "r");
+    char path[32];
+    int file = memfd_create("jobs", MFD_CLOEXEC);
 
-    if (file != NULL) {
-        (void)fabric_joblist_read(file, "fuzz", &(struct fabric_joblist){&nodes, job, node, end},
-                                  &err);
-        fclose(file);
+    if (file >= 0 && write(file, data, size) == (ssize_t)size) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+        (void)fabric_joblist_load(path, &(struct fabric_joblist){&nodes, job, node, end}, &err);
     }
+    close(file);
     return 0;
 }
