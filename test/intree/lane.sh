@@ -13,12 +13,13 @@ intree_lane() { # VERSION
     intree_programs
 }
 
-intree_run() { # RANKS PROGRAM [WRAPPER...]: with the component of the Open MPI in $prefix
-    local ranks=$1 program=$2 node=1
+intree_run() { # RANKS "PROGRAM ARG..." [WRAPPER...]: with the component of the Open MPI in $prefix
+    local ranks=$1 program node=1
+    read -ra program <<<"$2"
     shift 2
     [ $# = 0 ] || node=0 # under the software HCA each rank stands for a host
-    timeout -k 5 300 "$@" "$prefix/bin/mpirun" --oversubscribe --bind-to none -np "$ranks" \
-        --mca mpi_yield_when_idle 1 --mca coll ibshift,basic --mca coll_ibshift_node $node "$IBSHIFT_OUT/$program"
+    timeout -k 5 "${T_LIMIT:-300}" "$@" "$prefix/bin/mpirun" --oversubscribe --bind-to none -np "$ranks" \
+        --mca mpi_yield_when_idle 1 --mca coll ibshift,basic --mca coll_ibshift_node $node "$IBSHIFT_OUT/${program[0]}" "${program[@]:1}"
 }
 
 intree_compile() { # PROGRAM
@@ -71,5 +72,6 @@ intree_programs() {
     t_fn "compile sessions" intree_compile sessions
     t_fn "sessions" intree_run 3 sessions
     t_fn "sessions over verbs" intree_run 3 sessions "$IBSHIFT_STAGE/bin/softhca-run" --quiet --
+    t_fn "sessions begun again, over verbs" t_tries intree_run 3 "sessions 0 again" "$IBSHIFT_STAGE/bin/softhca-run" --quiet --
     MPIRUN=$prefix/bin/mpirun IBSHIFT_COMPONENTS=SYS_DEFAULT IBSHIFT_PROGRAMS=$IBSHIFT_OUT "$IBSHIFT_TOP/test/lanes/ulfm"
 }

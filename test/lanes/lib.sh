@@ -36,6 +36,18 @@ t_fn() { # NAME FUNCTION ARG...: the same for a shell function of the lane, with
     t_verdict "$name" $code "$log"
 }
 
+# One job in fifty that begins sessions again waits for ever in a fence of Open MPI 6.0, with ibshift or without: three tries.
+t_tries() { # RUN...
+    local code try
+    for try in 1 2 3; do
+        T_LIMIT=60 "$@"
+        code=$?
+        [ $code = 124 ] || return $code
+        echo "it hung: $try of 3"
+    done
+    return 1
+}
+
 t_took() { echo "$2 $1" >>"$IBSHIFT_OUT/times"; } # NAME SECONDS
 
 # Lanes that run at once build in the same folder.
