@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,15 +50,47 @@ static mode_t new_mode(void)
     return 0666 & ~mask;
 }
 
-/* A descriptor; there: the file whose place it will take, or NULL. */
-static int open_beside(struct output *out, const struct stat *there)
+/* A file without a name, of which nothing is left however the program ends; -1: this file system has none. */
+static int open_unnamed(const char *target)
+{
+    char folder[PATH_MAX], self[32];
+    int fd;
+
+    (void)snprintf(folder, sizeof(folder), "%.*s.", folder_length(target), target);
+    fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    (void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    if (fd >= 0 && access(self, F_OK) != 0) { /* without /proc it could get no name */
+        (void)close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static int give_name(struct output *out)
+{
+    char self[32];
+    int rc = -EEXIST;
+
+    (void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fileno(out->file));
+    for (int i = 0; rc == -EEXIST && i < 1000; i++) {
+        if (asprintf(&out->beside, "%.*s.ibshift-%d-%d", folder_length(out->target), out->target,
+                     (int)getpid(), i) < 0) {
+            out->beside = NULL;
+            return -ENOMEM;
+        }
+        rc = linkat(AT_FDCWD, self, AT_FDCWD, out->beside, AT_SYMLINK_FOLLOW) != 0 ? -errno : 0;
+        if (rc != 0) {
+            free(out->beside);
+            out->beside = NULL;
+        }
+    }
+    return rc;
+}
+
+static int open_named(struct output *out)
 {
     int fd;
 
-    /* It would be replaced for all that. */
-    if (there != NULL && access(out->target, W_OK) != 0) {
-        return -errno;
-    }
     if (asprintf(&out->beside, "%.*s.ibshift-XXXXXX", folder_length(out->target), out->target) <
         0) {
         out->beside = NULL;
@@ -68,9 +101,24 @@ static int open_beside(struct output *out, const struct stat *there)
         fd = -errno;
         free(out->beside);
         out->beside = NULL;
-    } else if (there == NULL) {
+    }
+    return fd;
+}
+
+/* A descriptor; there: the file whose place it will take, or NULL. */
+static int open_beside(struct output *out, const struct stat *there)
+{
+    int fd;
+
+    /* It would be replaced for all that. */
+    if (there != NULL && access(out->target, W_OK) != 0) {
+        return -errno;
+    }
+    fd = open_unnamed(out->target);
+    fd = fd < 0 ? open_named(out) : fd;
+    if (fd >= 0 && there == NULL) {
         (void)fchmod(fd, new_mode());
-    } else {
+    } else if (fd >= 0) {
         (void)!fchown(fd, there->st_uid, there->st_gid); /* root's right */
         (void)fchmod(fd, there->st_mode & 0777);
     }
@@ -106,9 +154,12 @@ static int open_target(struct output *out, const char *path, bool is_rows)
     out->target = is_there ? realpath(path, NULL) : strdup(path);
     rc = out->target != NULL ? open_beside(out, is_there ? &info : NULL) : -errno;
     /* A file that may be written in a folder that may not. */
-    return is_there && (rc == -EACCES || rc == -EPERM || rc == -EROFS)
-               ? open_in_place(path, O_TRUNC)
-               : rc;
+    if (is_there && (rc == -EACCES || rc == -EPERM || rc == -EROFS)) {
+        free(out->target);
+        out->target = NULL;
+        rc = open_in_place(path, O_TRUNC);
+    }
+    return rc;
 }
 
 static void drop(struct output *out)
@@ -163,16 +214,19 @@ int output_close(struct output *out, bool is_whole)
 
     /* A disk that has no room may say so late. */
     if (fflush(out->file) != 0 ||
-        (is_whole && out->beside != NULL && fsync(fileno(out->file)) != 0)) {
+        (is_whole && out->target != NULL && fsync(fileno(out->file)) != 0)) {
         rc = -errno;
     }
     if (rc == 0 && is_lost) { /* the reason was that write's: a write more asks for it */
         rc = fputc('\n', out->file) == EOF || fflush(out->file) != 0 ? -errno : -EIO;
     }
+    if (rc == 0 && is_whole && out->target != NULL && out->beside == NULL) {
+        rc = give_name(out);
+    }
     if (fclose(out->file) != 0 && rc == 0) {
         rc = -errno;
     }
-    if (rc == 0 && is_whole && out->beside != NULL) {
+    if (rc == 0 && is_whole && out->target != NULL) {
         rc = rename(out->beside, out->target) != 0 ? -errno : 0;
         if (rc == 0) {
             free(out->beside);

@@ -3,7 +3,8 @@
  *
  * "-" is standard output, and what the program says besides goes to standard error then. Links are followed. A
  * file is written beside the one that is there, whose owner and mode it gets, and then put in its place: nobody meets
- * half of it. What is no file, such as a device or a pipe, is written into.
+ * half of it. Until then it has no name where the file system allows that, so that nothing is left of it when the
+ * program is killed. What is no file, such as a device or a pipe, is written into.
  */
 #ifndef IBSHIFT_OUTPUT_H
 #define IBSHIFT_OUTPUT_H
@@ -12,8 +13,9 @@
 #include <stdio.h>
 
 struct output {
-    FILE *file;            /* write here, and leave closing it to output_close() */
-    char *target, *beside; /* beside: what becomes target; NULL: file is target itself */
+    FILE *file;   /* write here, and leave closing it to output_close() */
+    char *target; /* whose place the file takes at the end; NULL: it is written in place */
+    char *beside; /* its name until then; NULL: none yet */
 };
 
 /* All: 0, or a negative errno with nothing changed. */
