@@ -174,8 +174,8 @@ int plan_draw(struct plan_args *args)
     int rc;
 
     if (args->plan.ranks > RANKS_MOST) {
-        cli_error(args->command, "%u ranks are too many for a picture: at most %d",
-                  args->plan.ranks, RANKS_MOST);
+        cli_error(args->command, "%u ranks are too many to draw: at most %d", args->plan.ranks,
+                  RANKS_MOST);
         return CLI_UNFIT;
     }
     out = plan_open(args);
