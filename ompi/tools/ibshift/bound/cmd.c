@@ -236,7 +236,7 @@ int cmd_fabric_bound(int argc, char **argv)
 {
     struct bound b = {.certificate = NULL};
     const struct cli_option options[] = {
-        FABRIC_JOB_OPTIONS(b.job),
+        FABRIC_HOSTS_OPTIONS(b.job),
         {"--certificate", 0, CLI_OUTPUT, "FILE", "write what proves the bound",
          .where = &b.certificate},
         cli_output_option(&b.output, "write the hosts in the order of the ring"),
@@ -258,10 +258,6 @@ int cmd_fabric_bound(int argc, char **argv)
     if (b.output != NULL && b.collective == IBSHIFT_ALLTOALL) {
         return cli_error(b.args.command, "-o: an all-to-all has no ring; ibshift fabric schedule "
                                          "writes its order");
-    }
-    if (b.job.has_rails) {
-        return cli_error(b.args.command, "--rails: ranks of a node share memory, which no bound "
-                                         "here knows of");
     }
     fabric_job_open(&b.args, &b.job);
     find(&b);

@@ -432,9 +432,8 @@ int cmd_fabric_audit(int argc, char **argv)
     struct audit a = {.jobs = NULL};
     const struct cli_option options[] = {
         {"--jobs", 0, CLI_TEXT, "FILE",
-         "lines of ID|SECONDS|NODES, as sacct -n -P -o JobID,ElapsedRaw,NodeList prints them, or "
-         "of "
-         "NODES (needed)",
+         "lines of ID|SECONDS|NODES, as sacct -n -P -o JobID,ElapsedRaw,NodeList prints them, "
+         "of ID|NODES or NODES (needed)",
          .where = &a.jobs, .is_needed = true},
         {"--now", 0, CLI_FLAG, NULL,
          "these jobs run now: what each loses by its place, and to the others", .where = &a.is_now},

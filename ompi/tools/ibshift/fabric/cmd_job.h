@@ -28,23 +28,25 @@ struct fabric_job {
 };
 
 /* The rows of all commands that look at a job. */
-#define FABRIC_JOB_OPTIONS(job)                                                                    \
+#define FABRIC_HOSTS_OPTIONS(job)                                                                  \
     {"--hosts",                                                                                    \
      0,                                                                                            \
      CLI_TEXT,                                                                                     \
      "HOSTS",                                                                                      \
      "FILE, nodes:LIST, random:K:SEED or fragments:K:LENGTH:SEED (default: all)",                  \
      .where = &(job).hosts},                                                                       \
-        {"--rails",                                                                                \
-         0,                                                                                        \
-         CLI_FLAG,                                                                                 \
-         NULL,                                                                                     \
-         "the job is on all adapters of these hosts' nodes, its ranks node by node",               \
-         .where = &(job).has_rails},                                                               \
     {                                                                                              \
         "--ranks-per-host", 0, CLI_WHOLE, "N",                                                     \
             "ranks on each host, numbered host by host (default: 1)",                              \
             .where = &(job).ranks_per_host, .low = 1, .high = 1024                                 \
+    }
+/* The bound knows of no node whose ranks share memory. */
+#define FABRIC_JOB_OPTIONS(job)                                                                    \
+    FABRIC_HOSTS_OPTIONS(job),                                                                     \
+    {                                                                                              \
+        "--rails", 0, CLI_FLAG, NULL,                                                              \
+            "the job is on all adapters of these hosts' nodes, its ranks node by node",            \
+            .where = &(job).has_rails                                                              \
     }
 #define FABRIC_JOB_LEADERS_OPTION(job)                                                             \
     {                                                                                              \
