@@ -332,7 +332,7 @@ static void look(struct search *search)
     double most = INFINITY;
 
     while ((next = next_of(search, most)) != NULL) {
-        price_seen(search, next, messages, most_of(search));
+        price_seen(search, next, messages, search->has_many ? 0 : most_of(search));
         if (search->cheapest->price.last > 0) {
             most = search->cheapest->price.last * IBSHIFT_PRICE_EQUAL;
         }
