@@ -468,8 +468,6 @@ int ibshift_repeat_of_call(ibshift_call_t *call, const struct ibshift_job *job,
     const struct ibshift_repeated repeated = {
         .op = &call->op,
         .wanted = &wanted,
-        .map = call->map,
-        .form = job->raw_form,
         .number = atomic_load_explicit(&call->module->persistent, memory_order_relaxed),
         .blocks = {call->send.blocks, call->recv.blocks}};
 

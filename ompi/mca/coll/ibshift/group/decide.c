@@ -4,7 +4,6 @@
 
 #include "group/choose.h"
 #include "group/order.h"
-#include "group/repeat.h"
 
 int ibshift_group_choose(struct ibshift_group *group, const struct ibshift_wanted *wanted,
                          uint32_t root, struct ibshift_op_params *params)
@@ -41,7 +40,6 @@ void ibshift_group_free(struct ibshift_group *group)
 {
     ibshift_group_order_free(&group->order);
     ibshift_neighborhood_free(&group->neighborhood);
-    ibshift_repeats_free(group->repeats);
     for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
         ibshift_choices_forget(&group->choices, (enum ibshift_collective)i);
     }

@@ -11,8 +11,6 @@
 #include "net/ledger.h"
 #include "plan/neighbors.h"
 
-struct ibshift_repeats;
-
 enum ibshift_order_state {
     IBSHIFT_ORDER_UNKNOWN, /* not looked at yet: rank order */
     IBSHIFT_ORDER_BY_RANK, /* the file does not fit these ranks: rank order for good */
@@ -64,8 +62,6 @@ struct ibshift_group {
     struct ibshift_choices choices;
     struct ibshift_group_order order;
     struct ibshift_pacing pacing;
-    struct ibshift_repeats
-        *repeats; /* repeat.h; NULL: no blocking call has come that may come again so */
     struct ibshift_neighborhood neighborhood; /* edges NULL: nobody has asked for it yet */
     struct ibshift_neighbors neighbors;       /* it alone */
 };

@@ -1,19 +1,17 @@
 #ifndef IBSHIFT_GROUP_REPEAT_H
 #define IBSHIFT_GROUP_REPEAT_H
 
-/* Calls that come again, whose grants may stand for the user's memory. Under the group's owner, as its calls are. */
+/* Persistent calls, whose grants may stand for the user's memory. Under the group's owner, as its calls are. */
 
 #include "exec/op.h"
 #include "group/group.h"
 
-struct ibshift_repeat; /* of one persistent call, or of blocking calls that are alike */
+struct ibshift_repeat; /* of one call */
 
 struct ibshift_repeated {
     struct ibshift_op *op; /* its memory is laid out */
     const struct ibshift_wanted *wanted;
-    const void *map;    /* by which the plan's ranks are renamed */
-    int form;           /* what else it has in common with others, the same on all ranks */
-    uint32_t number;    /* of a persistent call, among the group's */
+    uint32_t number;    /* among the group's */
     uint32_t blocks[2]; /* of SEND and RECV */
 };
 
@@ -25,7 +23,5 @@ int ibshift_repeat_make(struct ibshift_group *group, const struct ibshift_repeat
 void ibshift_repeat_begin(struct ibshift_repeat *repeat, struct ibshift_op *op);
 void ibshift_repeat_end(struct ibshift_repeat **repeated, struct ibshift_op *op);
 void ibshift_repeat_leave(struct ibshift_repeat **repeated, struct ibshift_op *op);
-
-void ibshift_repeats_free(struct ibshift_repeats *repeats);
 
 #endif
