@@ -31,6 +31,7 @@ struct row {
     /* --now, in messages, of an all-to-all of each job: */
     double cables, alone, beside; /* on its hosts' own cables; on its fullest link, alone and not */
     uint32_t *load, loads;        /* the links that it uses */
+    bool is_shared;               /* with another job it shares a node */
 };
 
 struct audit {
@@ -48,6 +49,8 @@ struct audit {
     uint32_t untabled;                 /* jobs on more than TABLE_HOSTS */
     struct row now;                    /* the line that is being read */
     uint32_t *hosts, *seen, stamp;
+    uint32_t *owner; /* [host]: 1 + the first job that has it */
+    char where[300]; /* the line, for messages */
     bool is_unknown;
     char stranger[64]; /* the first node that the fabric lacks */
     struct ibshift_error err;
@@ -55,11 +58,12 @@ struct audit {
 
 /* ---- a job ---- */
 
-static int job_begins(void *context, const char *name, double seconds)
+static int job_begins(void *context, const char *where, const char *name, double seconds)
 {
     struct audit *a = context;
 
     a->now = (struct row){.seconds = seconds};
+    snprintf(a->where, sizeof(a->where), "%s", where);
     snprintf(a->now.id, sizeof(a->now.id), "%s", name);
     a->is_unknown = false;
     a->stamp++;
@@ -76,7 +80,9 @@ static int job_node(void *context, const char *name)
         if (a->stranger[0] == '\0') {
             snprintf(a->stranger, sizeof(a->stranger), "%s", name);
         }
-    } else if (a->seen[host] != a->stamp) {
+    } else if (a->seen[host] == a->stamp) {
+        return ibshift_fail(&a->err, -EEXIST, "%s: '%.60s' is there twice", a->where, name);
+    } else {
         a->seen[host] = a->stamp;
         a->hosts[a->now.hosts++] = host;
     }
@@ -185,6 +191,20 @@ static int price(struct audit *a, struct row *row)
     return rc;
 }
 
+/* Slurm lets jobs share nodes: then they share the cables of these hosts, too. */
+static void mark_shared(struct audit *a)
+{
+    for (uint32_t i = 0; i < a->now.hosts; i++) {
+        uint32_t *owner = &a->owner[a->hosts[i]];
+
+        if (*owner != 0) {
+            a->rows[*owner - 1].is_shared = a->now.is_shared = true;
+        } else {
+            *owner = a->count + 1;
+        }
+    }
+}
+
 static int job_ends(void *context)
 {
     struct audit *a = context;
@@ -210,6 +230,7 @@ static int job_ends(void *context)
         fprintf(stderr, "\r%u jobs ", a->count + 1);
     }
     if (rc == 0) {
+        mark_shared(a);
         a->rows[a->count++] = a->now;
         a->untabled += a->now.hosts > TABLE_HOSTS;
     } else if (rc != -ENOMEM) {
@@ -273,9 +294,6 @@ static void report(const struct audit *a)
     struct sums s = add_up(a);
 
     print_jobs(a);
-    if (a->count == 0) {
-        return;
-    }
     printf("a long all-to-all in rank order takes %.3f of the bound, in ibshift's order %.3f "
            "(mean over node hours)\n",
            s.rank, s.best);
@@ -352,10 +370,19 @@ static void find_beside(struct audit *a)
 
 static void report_now(const struct audit *a)
 {
+    uint32_t shared = 0;
     struct json j;
 
+    for (uint32_t i = 0; i < a->count; i++) {
+        shared += a->rows[i].is_shared;
+    }
     if (!a->is_json) {
         print_jobs(a);
+        if (shared > 0) {
+            printf("%u of them share nodes with others: what all send counts on these nodes' "
+                   "cables\n",
+                   shared);
+        }
         puts("job                               hosts    place   beside");
         for (uint32_t i = 0; i < a->count; i++) {
             const struct row *row = &a->rows[i];
@@ -366,6 +393,7 @@ static void report_now(const struct audit *a)
     }
     json_begin(&j, stdout);
     json_jobs(a, &j);
+    json_value(&j, "shared", "%u", shared);
     json_open(&j, "job", '[');
     for (uint32_t i = 0; i < a->count; i++) {
         json_open(&j, NULL, '{');
@@ -394,6 +422,23 @@ static void read_jobs(struct audit *a)
     fabric_must(a->args, rc, &a->err);
 }
 
+/* Nothing but jobs that are left out is no audit. */
+static int refuse(const struct audit *a)
+{
+    if (a->unknown + a->small + a->unrouted == 0) {
+        return cli_error(a->args->command, "%s: no line with a job", a->jobs);
+    }
+    if (a->small + a->unrouted == 0) {
+        return cli_error(a->args->command,
+                         "%s: no job of %u ran on nodes of this fabric alone, which has no '%s'",
+                         a->jobs, a->unknown, a->stranger);
+    }
+    return cli_error(a->args->command,
+                     "%s: no job on %d hosts or more; left out: %u smaller, %u on nodes that are "
+                     "not in the fabric, %u without routes",
+                     a->jobs, HOSTS_LEAST, a->small, a->unknown, a->unrouted);
+}
+
 static int audit(const struct cli_args *args, struct ibshift_fabric *f)
 {
     struct audit *a = args->context;
@@ -407,13 +452,12 @@ static int audit(const struct cli_args *args, struct ibshift_fabric *f)
     fabric_must(args, ibshift_placement_order(f, &a->order, &a->order_count, &a->err), &a->err);
     a->hosts = pool_new(&a->pool, f->host_count, sizeof(*a->hosts));
     a->seen = pool_new(&a->pool, f->host_count, sizeof(*a->seen));
+    a->owner = pool_new(&a->pool, f->host_count, sizeof(*a->owner));
     a->own = pool_new(&a->pool, f->port_count, sizeof(*a->own));
     a->all = pool_new(&a->pool, f->port_count, sizeof(*a->all));
     read_jobs(a);
-    if (a->unknown != 0 && a->count + a->small + a->unrouted == 0) {
-        status = cli_error(args->command,
-                           "%s: none of its %u jobs ran on nodes of this fabric, which has no '%s'",
-                           a->jobs, a->unknown, a->stranger);
+    if (a->count == 0) {
+        status = refuse(a);
     } else if (a->is_now) {
         find_beside(a);
         report_now(a);

@@ -19,9 +19,8 @@ struct place {
     long wanted;
     const struct ibshift_fabric *fabric;
     struct fabric_nodes nodes;
-    const char *file; /* the one that is read now, */
-    uint8_t mark;     /* and what it says of a host */
-    char job[32];
+    uint8_t mark;         /* what the file that is read says of a host, */
+    char where[300];      /* and its line */
     uint8_t *marks;       /* [host] */
     const char **name_of; /* [host] */
     bool *is_free;
@@ -75,12 +74,13 @@ void fabric_hosts_near(const struct ibshift_fabric *f, uint32_t *least, uint32_t
     pool_free(&pool);
 }
 
-static int job_begins(void *context, const char *name, double seconds)
+static int job_begins(void *context, const char *where, const char *name, double seconds)
 {
     struct place *p = context;
 
+    (void)name;
     (void)seconds;
-    snprintf(p->job, sizeof(p->job), "%s", name);
+    snprintf(p->where, sizeof(p->where), "%s", where);
     return 0;
 }
 
@@ -90,14 +90,13 @@ static int node_comes(void *context, const char *name)
     uint32_t host = fabric_nodes_host(&p->nodes, name);
 
     if (host == IBSHIFT_NO_HOST) {
-        return ibshift_fail(&p->err, -ENOENT, "%.100s: '%.60s' is no host of the fabric", p->file,
+        return ibshift_fail(&p->err, -ENOENT, "%s: '%.60s' is no host of the fabric", p->where,
                             name);
     }
     if (p->marks[host] != 0) {
-        return p->marks[host] == p->mark
-                   ? ibshift_fail(&p->err, -EEXIST, "%.100s: '%.60s' is there twice", p->file, name)
-                   : ibshift_fail(&p->err, -EEXIST, "%.100s: '%.60s' is free, and job %s has it",
-                                  p->file, name, p->job);
+        return ibshift_fail(&p->err, -EEXIST, "%s: '%.60s' is %s", p->where, name,
+                            p->marks[host] == p->mark ? "there twice"
+                                                      : "free, and this job has it");
     }
     p->marks[host] = p->mark;
     return 0;
@@ -108,7 +107,6 @@ static void read_marks(struct place *p, const char *path, uint8_t mark)
     const struct fabric_joblist to = {p, job_begins, node_comes, NULL};
 
     if (path != NULL) {
-        p->file = path;
         p->mark = mark;
         fabric_must(p->args, fabric_joblist_load(path, &to, &p->err), &p->err);
     }

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_SIZE = 256, DIGITS_MAX = 9 };
+#include "fabric/graph/lines.h"
+
+enum { NAME_SIZE = 256, WHERE_SIZE = 300, ID_SHOWN = 32, DIGITS_MAX = 9 };
 
 static const char LONG_NUMBER[] = " (a number has 9 digits at most)",
                   BACKWARDS[] = " (a range goes from the lower number to the higher)";
@@ -117,17 +119,19 @@ int fabric_joblist_nodes(const char *list, const struct fabric_joblist *to,
 }
 
 /* "ID|SECONDS|NODES", "ID|NODES" or "NODES". */
-static int read_line(struct reader *r, char *line, unsigned number)
+static int read_line(struct reader *r, char *line, const char *file, unsigned number)
 {
     char *bar = strchr(line, '|'), *second = bar != NULL ? strchr(bar + 1, '|') : NULL;
-    char name[NAME_SIZE];
+    char name[NAME_SIZE], where[WHERE_SIZE];
     double seconds = 1;
     int rc;
 
+    snprintf(where, sizeof(where), "%.200s:%u", file, number);
     snprintf(name, sizeof(name), "line %u", number);
     if (bar != NULL) {
         *bar = '\0';
         snprintf(name, sizeof(name), "%s", line);
+        snprintf(where, sizeof(where), "%.200s:%u: job %.*s", file, number, ID_SHOWN, line);
         line = bar + 1;
     }
     if (second != NULL) {
@@ -144,8 +148,9 @@ static int read_line(struct reader *r, char *line, unsigned number)
     }
     r->nodes = 0;
     r->rc = 0;
-    rc = r->to->job(r->to->context, name, seconds);
+    rc = r->to->job(r->to->context, where, name, seconds);
     rc = rc == 0 ? read_nodes(r, line) : rc;
+    rc = rc == 0 && r->nodes == 0 ? -EINVAL : rc;
     return rc == 0 && r->to->end != NULL ? r->to->end(r->to->context) : rc;
 }
 
@@ -162,7 +167,7 @@ static int read_lines(FILE *file, const char *name, const struct fabric_joblist 
         number++;
         line[strcspn(line, "\r\n")] = '\0';
         if (line[strspn(line, " \t")] != '\0' && line[0] != '#') {
-            rc = read_line(&r, line, number);
+            rc = read_line(&r, line, name, number);
         }
     }
     free(line);
@@ -186,11 +191,11 @@ int fabric_joblist_load(const char *path, const struct fabric_joblist *to,
                         struct ibshift_error *err)
 {
     bool is_standard = strcmp(path, "-") == 0;
-    FILE *file = is_standard ? stdin : fopen(path, "re");
+    FILE *file = is_standard ? stdin : ibshift_lines_file(path, err);
     int rc;
 
     if (file == NULL) {
-        return ibshift_fail(err, -errno, "%.200s: %s", path, strerror(errno));
+        return -EINVAL;
     }
     rc = read_lines(file, is_standard ? "standard input" : path, to, err);
     if (!is_standard) {

@@ -10,10 +10,10 @@
 enum { FABRIC_JOBLIST_NODES = 100000 }; /* of one job, at most */
 
 /* What reads it: job() at each line, then node() for each of its nodes, then end() if it has one. Each returns 0, or
- * what fabric_joblist_load() ends with. */
+ * what fabric_joblist_load() ends with. name: its ID, or "line 7"; where, for messages: "FILE:7: job ID", or "FILE:7". */
 struct fabric_joblist {
     void *context;
-    int (*job)(void *context, const char *name, double seconds);
+    int (*job)(void *context, const char *where, const char *name, double seconds);
     int (*node)(void *context, const char *name);
     int (*end)(void *context);
 };

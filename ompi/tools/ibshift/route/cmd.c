@@ -304,6 +304,7 @@ static void print(const struct route_run *run, const struct route *r,
         json_value(&j, "vls", "%u", r->vls_used);
         if (r->job_of != NULL) {
             json_value(&j, "jobs", "%u", r->jobs);
+            json_value(&j, "unknown", "%u", r->unknown_jobs);
             json_value(&j, "fullest", "%.0f", r->fullest);
             json_value(&j, "fullest_before", "%.0f", r->fullest_before);
         }
@@ -320,10 +321,14 @@ static void print(const struct route_run *run, const struct route *r,
                 run->cpu);
     }
     if (r->job_of != NULL) {
+        fprintf(out, "jobs: %u", r->jobs);
+        if (r->unknown_jobs > 0) {
+            fprintf(out, " (left out: %u on nodes that are not in the fabric)", r->unknown_jobs);
+        }
         fprintf(out,
-                "jobs: %u; if each calls once, the fullest cable up carries %.0f messages, by "
+                "; if each calls once, the fullest cable up carries %.0f messages, by "
                 "tables for no jobs %.0f\n",
-                r->jobs, r->fullest, r->fullest_before);
+                r->fullest, r->fullest_before);
     }
     if (proof != NULL) {
         print_proof(r, proof, out);

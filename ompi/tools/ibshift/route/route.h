@@ -34,8 +34,8 @@ struct route {
     uint32_t *order;
     uint32_t order_count;
 
-    uint32_t *job_of; /* [host]: which job it has, from 1 on; 0: none; NULL: not known */
-    uint32_t jobs;
+    uint32_t *job_of;            /* [host]: which job it has, from 1 on; 0: none; NULL: not known */
+    uint32_t jobs, unknown_jobs; /* the others have nodes that the fabric lacks */
     double fullest_before, fullest; /* cable up, in messages, if each job calls once */
 
     /* Only of engines that need them (NULL: SL 0, VL 0): see route_lanes_new(). */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct ibshift_lines *ibshift_lines_open(const char *path, struct ibshift_error *err)
+FILE *ibshift_lines_file(const char *path, struct ibshift_error *err)
 {
     FILE *file = fopen(path, "re");
     struct stat info;
@@ -20,7 +20,14 @@ struct ibshift_lines *ibshift_lines_open(const char *path, struct ibshift_error 
         ibshift_fail(err, -EISDIR, "%s: is a folder, not a file", path);
         return NULL;
     }
-    return ibshift_lines_from(file, path, err);
+    return file;
+}
+
+struct ibshift_lines *ibshift_lines_open(const char *path, struct ibshift_error *err)
+{
+    FILE *file = ibshift_lines_file(path, err);
+
+    return file == NULL ? NULL : ibshift_lines_from(file, path, err);
 }
 
 struct ibshift_lines *ibshift_lines_from(FILE *file, const char *name, struct ibshift_error *err)

@@ -21,7 +21,9 @@ struct ibshift_lines {
     char buffer[131072];
 };
 
-/* NULL: err. */
+/* To be read, and no folder. NULL: err. */
+FILE *ibshift_lines_file(const char *path, struct ibshift_error *err);
+/* The same, as lines. */
 struct ibshift_lines *ibshift_lines_open(const char *path, struct ibshift_error *err);
 /* Takes the file over; it may be NULL, as fmemopen() returns it. */
 struct ibshift_lines *ibshift_lines_from(FILE *file, const char *name, struct ibshift_error *err);
