@@ -62,9 +62,16 @@ static void find_bound(struct matrix *m)
 static void write_certificate(const struct matrix *m, const char *link, FILE *out)
 {
     const struct ibshift_placement *p = m->job->placement;
+    const struct ibshift_fabric *f = p->fabric;
 
     fprintf(out, "link %s\ncost %.9g\nbound %.15g\n", link,
             ibshift_contention_cost(p->paths, m->link), m->load[m->link]);
+    for (uint32_t rank = 0; rank < p->ranks; rank++) {
+        const struct ibshift_port *port = &f->ports[f->hosts[p->host[p->member_of[rank]]]];
+
+        fprintf(out, "host %u 0x%016" PRIx64 " %u\n", rank, f->nodes[port->node].guid,
+                port->number);
+    }
     for (uint32_t from = 0; from < p->ranks; from++) {
         for (uint32_t to = 0; to < p->ranks; to++) {
             uint32_t links[IBSHIFT_PATH_LINKS + 2], count = links_of(m, from, to, links);
