@@ -101,6 +101,29 @@ static void a_glance_at_many_segments_is_good_enough(void **state)
     }
 }
 
+/* What a brief question gives up early is not what another one chooses. */
+static void a_brief_glance_is_the_same(void **state)
+{
+    static const uint32_t ranks[] = {65, 72, 200};
+
+    for (int i = 0; i < 3 * IBSHIFT_COLLECTIVES; i++) {
+        for (uint64_t bytes = 8; bytes <= 1 << 18; bytes *= 32) {
+            struct ibshift_plan plan = {.ranks = ranks[i % 3], .commutative = true};
+            struct ibshift_question question = {.collective = (enum ibshift_collective)(i / 3),
+                                                .plan = &plan,
+                                                .bytes = bytes,
+                                                .window = 32,
+                                                .model = &ibshift_model_typical};
+            struct ibshift_choice all = ibshift_choose_best(&question).best, brief;
+
+            question.is_brief = true;
+            brief = ibshift_choose_best(&question).best;
+            assert_true(all.alg == brief.alg && all.radix == brief.radix &&
+                        all.segments == brief.segments);
+        }
+    }
+}
+
 /* Hosts of so many ranks, filled one after the other, or dealt in turn; the last third has half as many if they are not even. */
 static void make_hosts(uint32_t ranks, uint32_t per_host, bool is_dealt, bool is_even,
                        struct ibshift_crowd *crowd, struct ibshift_nodes *nodes)
@@ -434,6 +457,7 @@ int main(void)
         cmocka_unit_test(many_segments_of_few_hosts_have_a_price),
         cmocka_unit_test(counts_are_in_the_price_of_many_ranks),
         cmocka_unit_test(what_is_seen_of_many_ranks_is_little),
+        cmocka_unit_test(a_brief_glance_is_the_same),
         cmocka_unit_test(pieces_of_many_ranks_fill_the_wire),
         cmocka_unit_test(what_is_seen_of_many_segments_is_little),
         cmocka_unit_test(a_glance_at_many_segments_is_good_enough),
