@@ -441,8 +441,8 @@ static void look_at_counters(void)
     const uint64_t counted[] = {counters.net.pulled,   counters.net.copied, counters.engine.taped,
                                 counters.net.ring,     counters.net.eager,  counters.net.rendezvous,
                                 counters.net.standing, counters.net.pieces, counters.net.words,
-                                counters.net.closed,   counters.node.cells, counters.node.rings,
-                                counters.node.direct,  counters.node.held};
+                                counters.node.cells,   counters.node.rings, counters.node.direct,
+                                counters.node.held};
     for (int i = 0; COUNT_PULLED + i < COUNTS; i++) {
         story_count((enum story_count)(COUNT_PULLED + i), counted[i]);
     }

@@ -214,13 +214,11 @@ static void make_parameters(struct program *program, uint64_t *random)
     program->has_node = below(random, 4) != 0;
     snprintf(program->parameters, sizeof(program->parameters),
              "deadline=15 %s memory=%u eager_limit=%u ports=%u node=%d pace=%s "
-             "expert=connections=%u,adaptive_data=%u,node_memory=%u,window=%u,leader_memory=%u,"
-             "adaptive=%d",
+             "expert=adaptive_data=%u,node_memory=%u,window=%u,leader_memory=%u,adaptive=%d",
              more[below(random, sizeof(more) / sizeof(more[0]))], 1u << (20 + below(random, 3)),
              eager[below(random, 3)], 1 + (uint32_t)below(random, 2), program->has_node,
-             paces[below(random, 10)], (uint32_t)below(random, 3), (uint32_t)below(random, 2),
-             1u << (16 + below(random, 6)), 1 + (uint32_t)below(random, 32),
-             64u << below(random, 20), (int)below(random, 3) - 1);
+             paces[below(random, 10)], (uint32_t)below(random, 2), 1u << (16 + below(random, 6)),
+             1 + (uint32_t)below(random, 32), 64u << below(random, 20), (int)below(random, 3) - 1);
     program->odd_rank = below(random, 32) == 0 ? (int)below(random, (uint64_t)program->ranks) : -1;
     snprintf(program->odd, sizeof(program->odd), "%s", odd[below(random, 5)]);
 }

@@ -71,7 +71,6 @@ static const char *const names[COUNTS] = {
     [COUNT_PULLED] = "messages that were asked for by name",
     [COUNT_COPIED] = "messages that were copied for want of a registration",
     [COUNT_WORDS] = "limits told without a message",
-    [COUNT_CLOSED] = "connections that were taken down unused",
     [COUNT_CELLS] = "messages in one cell of shared memory",
     [COUNT_NODE_RINGS] = "messages through a ring of shared memory",
     [COUNT_DIRECT] = "messages that the kernel copied",

@@ -45,7 +45,6 @@ enum story_count {
     COUNT_STANDING,
     COUNT_PIECES,
     COUNT_WORDS,
-    COUNT_CLOSED,
     COUNT_CELLS,
     COUNT_NODE_RINGS,
     COUNT_DIRECT,

@@ -57,7 +57,6 @@ static uint32_t write_one(struct stranger *s, const struct ibshift_verbs_blob *t
     hello.path &= IBSHIFT_PATH_MAX;
     hello.status = -(int32_t)below(s, 130);
     hello.word_key = (uint32_t)below(s, 8);
-    hello.age = (uint32_t)below(s, 2);
     for (int i = 0; i < IBSHIFT_PORTS_MAX; i++) {
         hello.rail[i].qpn &= 0xffffff;
         hello.rail[i].psn &= 0xffffff;

@@ -151,8 +151,6 @@ static const struct counter counters[] = {
     {"node_early", AT(node.held), MCA_BASE_PVAR_CLASS_COUNTER,
      "Messages from ranks of this host that arrived before their receive was posted"},
     {"connections", AT(net.connections), MCA_BASE_PVAR_CLASS_COUNTER, "Connections made"},
-    {"connections_closed", AT(net.closed), MCA_BASE_PVAR_CLASS_COUNTER,
-     "Connections closed because there were too many and they were not used"},
     {"registration_hits", AT(registration_hits), MCA_BASE_PVAR_CLASS_COUNTER,
      "Buffers that were registered already"},
     {"registrations", AT(registrations), MCA_BASE_PVAR_CLASS_COUNTER,

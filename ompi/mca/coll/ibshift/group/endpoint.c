@@ -73,7 +73,6 @@ static int open_adapter(char *error, size_t size)
     options.comms = own.launch->comms;
     options.has_ended = ibshift_card_has_ended;
     options.memory = ibshift_params.memory;
-    options.connections = (uint32_t)ibshift_params.connections;
     options.max_eager = ibshift_params.eager_limit;
     options.timeout = ibshift_params.timeout;
     options.retry = ibshift_params.retry;

@@ -27,7 +27,6 @@ struct ibshift_params {
     bool node;
     size_t node_memory;
     size_t leader_memory;
-    int connections;
     size_t eager_limit;
     int timeout, retry;
     int deadline; /* seconds */

@@ -118,9 +118,6 @@ static const struct ibshift_param expert_table[] = {
     {EXPERT(BOOL, adaptive_data), .max = 1,
      .help = "where switches route adaptively, 1 lets all data of a long message leave the static "
              "route; what ends it is sent separately afterwards"},
-    {EXPERT(INT, connections), .max = 1 << 20,
-     .help = "connections above which a process closes those that neither side has used for long, "
-             "to be opened again by the next message; 0: all are kept"},
     {EXPERT(SIZE, leader_memory), .initial = 32 << 20, .min = 1, .max = 1LL << 32,
      .all_ranks = true,
      .help = "bytes that a rank holds at most for others of its host in an all-to-all, gatherv or "

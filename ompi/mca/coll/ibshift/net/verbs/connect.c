@@ -219,8 +219,7 @@ static void hear_ask(struct ibshift_connection *c, uint16_t known)
 {
     struct ibshift_net_verbs *nv = c->net;
 
-    if ((c->state != IBSHIFT_CONNECTION_READY && c->state != IBSHIFT_CONNECTION_CLOSING) ||
-        c->in.slots_window > 0 || c->is_asking) {
+    if (c->state != IBSHIFT_CONNECTION_READY || c->in.slots_window > 0 || c->is_asking) {
         return;
     }
     if (c->in.slots != c->in.slots_arrived || known != (uint16_t)c->in.slots) {
@@ -246,12 +245,6 @@ static void hear_connect(struct ibshift_connection *c, const struct ibshift_hell
     if (c->status != 0) {
         ibshift_nv_bye(c);
         return;
-    }
-    if (hello->age == c->age + 1 && ibshift_nv_has_agreed(c)) {
-        ibshift_nv_close(c); /* the peer has been faster */
-    }
-    if (hello->age != c->age) {
-        return; /* of a connection that is no more; or not yet, and then it is repeated */
     }
     if (prepare(c) == 0) {
         uint64_t now = ibshift_net_now(&nv->net);

@@ -173,8 +173,6 @@ enum ibshift_connection_state {
     IBSHIFT_CONNECTION_IDLE,
     IBSHIFT_CONNECTION_SHAKING,
     IBSHIFT_CONNECTION_READY,
-    IBSHIFT_CONNECTION_CLOSING,  /* the peer was asked whether it may be taken down */
-    IBSHIFT_CONNECTION_CLOSED,   /* both agree; queue pairs go when their requests are complete */
     IBSHIFT_CONNECTION_DRAINING, /* broken; queue pairs are being flushed */
     IBSHIFT_CONNECTION_DEAD,
 };
@@ -228,20 +226,15 @@ struct ibshift_connection {
     int status;      /* 0, or why it is broken; written after text */
     uint8_t state;   /* enum ibshift_connection_state */
     uint8_t rails;
-    uint8_t path;         /* added to their first port's LID, fixed once there are rails */
-    bool must_tell;       /* the word is out of date and could not be written */
-    bool is_word_away;    /* the last word is not complete */
-    uint32_t word_end;    /* requests of the first rail up to it */
-    bool is_ordered;      /* what the peer writes lands in order */
-    bool is_asking;       /* the peer has no slot and waits for one */
-    bool is_blocked;      /* on the net's list of connections with something to send */
-    bool has_peer_closed; /* a request failed after both had agreed to take it down */
-    uint8_t markers;      /* of broken rails, not complete */
-    uint8_t unused;       /* walks since it was used */
-    uint32_t used;        /* requests and messages, as the last walk saw them */
-    uint32_t age;         /* how often it was taken down */
-    uint32_t last_slots, last_ring; /* CLOSED: what the peer has sent */
-    uint32_t my_qpn, their_qpn;     /* of the first rail, for describe() */
+    uint8_t path;               /* added to their first port's LID, fixed once there are rails */
+    bool must_tell;             /* the word is out of date and could not be written */
+    bool is_word_away;          /* the last word is not complete */
+    uint32_t word_end;          /* requests of the first rail up to it */
+    bool is_ordered;            /* what the peer writes lands in order */
+    bool is_asking;             /* the peer has no slot and waits for one */
+    bool is_blocked;            /* on the net's list of connections with something to send */
+    uint8_t markers;            /* of broken rails, not complete */
+    uint32_t my_qpn, their_qpn; /* of the first rail, for describe() */
     struct ibshift_connection *next_asking, *next_blocked;
     struct ibshift_handshake shake;
     struct ibshift_outbound out;

@@ -174,8 +174,7 @@ void ibshift_nv_hello(struct ibshift_connection *c, uint8_t kind)
                               .quota = (uint16_t)c->in.quota_window,
                               .rails = c->rails,
                               .path = c->path,
-                              .status = c->status,
-                              .age = c->age};
+                              .status = c->status};
 
     if (kind == IBSHIFT_HELLO_ASK) {
         h.credits = (uint16_t)c->out.slots;

@@ -24,7 +24,7 @@
  * much of it as its device has, and what that is stands in its HELLOs with HAVE, which alone
  * connect the second one.
  */
-enum { IBSHIFT_HELLO_MAGIC = 0x6f6c4c48, IBSHIFT_HELLO_VERSION = 13 };
+enum { IBSHIFT_HELLO_MAGIC = 0x6f6c4c48, IBSHIFT_HELLO_VERSION = 14 };
 
 enum ibshift_hello_kind {
     IBSHIFT_HELLO_CONNECT = 1,
@@ -55,12 +55,11 @@ struct ibshift_hello {
     uint16_t quota;   /* of them, messages that nobody waits for yet */
     uint8_t rails;
     uint8_t path; /* added to the LID of the receiver's port: where the sender's data goes */
-    uint8_t reserved[2];
+    uint8_t reserved[6];
     /* BYE: why, a negative errno. -EMSGSIZE: the message has word_address bytes here and max_eager
      * * 2^32 + word_key where this HELLO goes. -ECONNABORTED: a collective was given up, which began
      * with peer word_key and errno max_eager. */
     int32_t status;
-    uint32_t age; /* how often the sender has taken this connection down */
     struct {
         uint32_t qpn;
         uint32_t psn;

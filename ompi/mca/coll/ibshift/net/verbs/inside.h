@@ -65,7 +65,6 @@ struct ibshift_net_verbs {
     struct ibshift_connection **connections;
     uint32_t connection_count, connection_room;
     uint32_t shaking, draining; /* connections in that state */
-    uint32_t closing;           /* CLOSING or CLOSED */
     struct ibshift_connection *asking, **asking_end;
     struct ibshift_connection *blocked, **blocked_end;
 
@@ -220,14 +219,6 @@ void ibshift_nv_grant_keep(struct ibshift_connection *c, const struct ibshift_ne
                            const struct ibshift_wire_grant *grant, bool is_pulled);
 bool ibshift_nv_has_slot(struct ibshift_connection *c);
 void ibshift_nv_blocked_poll(struct ibshift_net_verbs *nv);
-
-/* close.c: connections that are taken down because nobody uses them */
-void ibshift_nv_close_unused(struct ibshift_net_verbs *nv);
-void ibshift_nv_close_came(struct ibshift_connection *c, const struct ibshift_wire *head,
-                           const struct ibshift_wire_grant *body);
-bool ibshift_nv_has_agreed(const struct ibshift_connection *c);
-bool ibshift_nv_is_closed(const struct ibshift_connection *c);
-void ibshift_nv_close(struct ibshift_connection *c);
 
 /* connect.c: connections */
 struct ibshift_connection *ibshift_nv_peer(struct ibshift_net_verbs *nv, uint32_t peer);

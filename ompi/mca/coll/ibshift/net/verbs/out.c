@@ -254,8 +254,7 @@ int ibshift_nv_put(struct ibshift_connection *c, struct ibshift_wire *head, cons
 /*
  * Writes the peer's word: no receive is needed there, and a newer word replaces the older one. Two
  * writes of a queue pair may land in either order, so the newer one waits for the older one's
- * completion: else an old limit could stay there, and the peer would wait without reason. Also when
- * the peer was asked to take the connection down: without a slot it could never answer.
+ * completion: else an old limit could stay there, and the peer would wait without reason.
  */
 void ibshift_nv_tell(struct ibshift_connection *c)
 {
@@ -265,7 +264,7 @@ void ibshift_nv_tell(struct ibshift_connection *c)
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
 
     c->must_tell = true;
-    if ((c->state != IBSHIFT_CONNECTION_READY && c->state != IBSHIFT_CONNECTION_CLOSING) ||
+    if (c->state != IBSHIFT_CONNECTION_READY ||
         ibshift_rail_room(c->net, &c->rail[0]) < IBSHIFT_REQUESTS_RESERVED || c->is_word_away) {
         return;
     }
@@ -304,8 +303,7 @@ static int try_note(struct ibshift_note *note)
     }
     struct ibshift_wire head = {
         .key = note->match.key, .kind = note->wire_kind, .length = sizeof(note->to)};
-    bool is_ordered = head.kind == IBSHIFT_WIRE_PULL || head.kind == IBSHIFT_WIRE_UNPULL ||
-                      head.kind == IBSHIFT_WIRE_KEEP; /* the next CLOSE goes by the queue, too */
+    bool is_ordered = head.kind == IBSHIFT_WIRE_PULL || head.kind == IBSHIFT_WIRE_UNPULL;
     int rc = ibshift_nv_put(c, &head, &note->to, !is_ordered);
     if (rc == 0) {
         ibshift_nv_note_end(note, 0);

@@ -255,8 +255,6 @@ static void complete_send(struct ibshift_net_verbs *nv, struct ibshift_lane *lan
     struct ibshift_connection *c = rail->connection;
     if (kind == IBSHIFT_WR_MARKER) {
         c->markers--;
-    } else if (wc->status != IBV_WC_SUCCESS && c->state == IBSHIFT_CONNECTION_CLOSED) {
-        c->has_peer_closed = true;
     } else if (wc->status != IBV_WC_SUCCESS) {
         wc_error(c, wc);
     } else {
@@ -316,30 +314,9 @@ static void walk(struct ibshift_net_verbs *nv)
             probe(c);
             check_alive(c);
         }
-        if (c->state == IBSHIFT_CONNECTION_CLOSING && nv->time - c->alive > alive_pause) {
-            c->alive = nv->time;
-            ibshift_nv_tell_nothing(c);
-        }
     }
-    ibshift_nv_close_unused(nv);
     ibshift_nv_rings_balance(nv);
     async_poll(nv);
-}
-
-/* Connections that are taken down; what was to be sent meanwhile makes them again. */
-static void close_poll(struct ibshift_net_verbs *nv)
-{
-    for (uint32_t i = 0; i < nv->connection_count && nv->closing > 0; i++) {
-        struct ibshift_connection *c = nv->connections[i];
-
-        if (ibshift_nv_is_closed(c)) {
-            ibshift_nv_close(c);
-            if (c->ready.first != NULL || c->waiting.first != NULL || c->resting.first != NULL) {
-                ibshift_nv_connect(c);
-            }
-            ibshift_nv_serve(nv);
-        }
-    }
 }
 
 static int poll_queues(struct ibshift_net_verbs *nv)
@@ -374,9 +351,6 @@ static void progress(struct ibshift_net_verbs *nv)
     if (nv->draining > 0 && seen == 0) {
         ibshift_nv_drain_poll(nv);
         ibshift_nv_serve(nv);
-    }
-    if (nv->closing > 0) {
-        close_poll(nv);
     }
     if (++nv->polls % (nv->shaking > 0 ? SLOW_EVERY_BUSY : SLOW_EVERY) == 0) {
         nv->time = ibshift_net_now(&nv->net);

@@ -368,9 +368,6 @@ void ibshift_nv_break(struct ibshift_connection *c, int status, const char *form
     if (c->state == IBSHIFT_CONNECTION_SHAKING) {
         nv->shaking--;
     }
-    if (c->state == IBSHIFT_CONNECTION_CLOSING || c->state == IBSHIFT_CONNECTION_CLOSED) {
-        nv->closing--;
-    }
     if (c->state == IBSHIFT_CONNECTION_IDLE) {
         bury(c);
         return;

@@ -46,11 +46,10 @@ static void offer(struct ibshift_connection *c, struct ibshift_ring *ring)
 /* The peer is hot: it gets a ring if one is free. */
 void ibshift_nv_ring_wanted(struct ibshift_connection *c)
 {
-    struct ibshift_ring *ring =
-        c->in.ring == NULL && c->in.recent >= IBSHIFT_RING_HOT &&
-                c->state == IBSHIFT_CONNECTION_READY /* else the offer could outlive it */
-            ? free_ring(c->net)
-            : NULL;
+    struct ibshift_ring *ring = c->in.ring == NULL && c->in.recent >= IBSHIFT_RING_HOT &&
+                                        c->state == IBSHIFT_CONNECTION_READY
+                                    ? free_ring(c->net)
+                                    : NULL;
 
     if (ring != NULL) {
         offer(c, ring);

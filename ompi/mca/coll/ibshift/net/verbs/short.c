@@ -167,8 +167,7 @@ int ibshift_nv_recv(struct ibshift_connection *c, const struct ibshift_net_messa
         note->to.hint = m->hint;
         note->standing = ibshift_nv_may_stand(nv) ? m->standing : 0;
         ibshift_nv_grant(note, m->mem);
-    } else if (c->in.held >= c->in.quota_window || c->state == IBSHIFT_CONNECTION_CLOSING ||
-               c->state == IBSHIFT_CONNECTION_CLOSED) {
+    } else if (c->in.held >= c->in.quota_window) {
         pull(note);
     }
     return IBSHIFT_NET_PENDING;

@@ -116,15 +116,14 @@ struct ibshift_net_verbs_options {
      */
     const char *(*has_ended)(void *context, uint32_t peer);
     const struct ibshift_region_cache *cache; /* may be NULL; outlives the net */
-    size_t memory;        /* bytes that are registered for good, whatever the number of peers */
-    size_t max_eager;     /* the same on all peers */
-    uint32_t queue;       /* depth of a connection's send queue */
-    uint32_t inlined;     /* bytes asked for inside of a work request */
-    uint32_t rings;       /* peers that write into a ring of their own; 0: none */
-    uint32_t connections; /* above so many, those that are long unused are taken down; 0: never */
-    int mtu;              /* bytes; 0: what both ports can do */
-    int timeout;          /* exponent: 4.096 us * 2^timeout until a packet is sent again */
-    int retry;            /* 0..7 */
+    size_t memory;    /* bytes that are registered for good, whatever the number of peers */
+    size_t max_eager; /* the same on all peers */
+    uint32_t queue;   /* depth of a connection's send queue */
+    uint32_t inlined; /* bytes asked for inside of a work request */
+    uint32_t rings;   /* peers that write into a ring of their own; 0: none */
+    int mtu;          /* bytes; 0: what both ports can do */
+    int timeout;      /* exponent: 4.096 us * 2^timeout until a packet is sent again */
+    int retry;        /* 0..7 */
     bool
         is_tolerant; /* peers may fail and others go on: long messages take no grant that only the end of
                          the connection takes back, but are copied */
@@ -144,7 +143,6 @@ int ibshift_net_verbs_create(struct ibshift_verbs *verbs,
 
 /* Counters for people and tests. */
 struct ibshift_net_verbs_stats {
-    uint64_t closed;                               /* connections that were taken down */
     uint64_t connections, eager, ring, rendezvous; /* the last three: messages sent */
     uint64_t control;                              /* the net's own messages */
     uint64_t words;                                /* limits told without a message */

@@ -23,9 +23,6 @@ enum ibshift_wire_kind {
     IBSHIFT_WIRE_ABORT,    /* I have given this collective up, because of peer id, errno pieces */
     IBSHIFT_WIRE_LEAVE,    /* this message will come, but not in its turn */
     IBSHIFT_WIRE_ASK,      /* do you take part in this collective? */
-    IBSHIFT_WIRE_CLOSE,    /* may this connection be taken down? So much have I sent, and seen */
-    IBSHIFT_WIRE_CLOSED,   /* yes, and I send nothing more */
-    IBSHIFT_WIRE_KEEP,     /* no */
 };
 
 enum {                           /* flags */
