@@ -68,8 +68,8 @@ def curve(x, y, index, points):
             '<circle cx="%.1f" cy="%.1f" r="%.1f" fill="%s"/>' % (*spot, radius, color) for spot in spots]
 
 
-def plot(path, title, subtitle, x_title, y_title, series, log=False, marks=()):
-    """series: (label, [(x, y)...]); marks: (index of a series, x, label), lines across the plot."""
+def plot(path, title, subtitle, x_title, y_title, series, log=False, marks=(), source=MODELLED):
+    """series: (label, [(x, y)...]); marks: (index of a series, x, label), lines across the plot; source: of the figures."""
     x = Axis([a for _, points in series for a, _ in points] + [mark[1] for mark in marks], WIDTH)
     y = Axis([b for _, points in series for _, b in points], HEIGHT, log)
     rows = len(series) + len(marks)
@@ -77,7 +77,7 @@ def plot(path, title, subtitle, x_title, y_title, series, log=False, marks=()):
            'sans-serif" font-size="12">' % (LEFT + WIDTH + 30, TOP + HEIGHT + 58 + 18 * rows),
            '<rect width="100%" height="100%" fill="white"/>',
            text(LEFT, 24, title, 'font-size="15" font-weight="bold"'), text(LEFT, 41, subtitle, 'fill="#444"'),
-           text(LEFT, 57, MODELLED, 'fill="#444" font-size="11"')] + frame(x, y, x_title, y_title)
+           text(LEFT, 57, source, 'fill="#444" font-size="11"')] + frame(x, y, x_title, y_title)
     legend = [(label, index, 3, dashes_of(index)) for index, (label, _) in enumerate(series)]
     for index, at, label in marks:
         out.append('<path d="M%.1f %d v%d" stroke="%s" stroke-dasharray="5 4"/>' % (

@@ -154,6 +154,9 @@ static void write_json(const struct plan_comparison *c, FILE *out)
             json_text(&j, "algorithm", c->entries[e].alg->name);
             json_value(&j, "radix", "%u", c->entries[e].radix);
             json_value(&j, "segments", "%u", c->entries[e].best[i].segments);
+            if ((c->entries[e].alg->flags & IBSHIFT_ALG_SPLIT) != 0) {
+                json_text(&j, "split", c->entries[e].is_optimal ? "optimal" : "half");
+            }
             if (plan_piece_of(c, &c->entries[e]) > 0) {
                 json_value(&j, "piece", "%u", plan_piece_of(c, &c->entries[e]));
             }
