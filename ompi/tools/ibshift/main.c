@@ -18,7 +18,7 @@ static const struct cli_command rows[] = {
     {"doctor", cmd_doctor, "test what this machine's adapters do, alone or with another node"},
     {"fabric", cmd_fabric, "read and check a fabric, and count what its routing costs"},
     {"info", cmd_info, "what is installed, and what a process started here would use"},
-    {"plan", cmd_plan, "print, draw, prove and price the collective algorithms"},
+    {"plan", cmd_plan, "print, prove and price the collective algorithms"},
     {"route", cmd_route, "forwarding tables that OpenSM loads, by engine, with their proof"},
     {"sim", cmd_sim, "run a collective on a simulated fabric, packet by packet"},
     {"tune", cmd_tune, "measure what messages cost here, for the choice of algorithms"},

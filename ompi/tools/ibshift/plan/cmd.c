@@ -325,8 +325,6 @@ static const struct plan_command plan_commands[] = {
     {"list", "c", "jo", "all algorithms, or those of one collective", plan_list},
     {"print", "CA", "PrRkScOlbTxHDNLmegpjo",
      "the steps, one line each, as the executor traces them", plan_print},
-    {"draw", "CA", "PRkScOlbTxHDNLmpo", "what each rank holds before and after each round",
-     plan_draw},
     {"check", "CA", "PRkScOlbTxHDNLmpwisj", "prove it right: all ranks, all blocks, no deadlock",
      plan_check},
     {"price", "CA", "PRkScOlbTxHDNLCnmewzpMjo", "the modelled time", plan_price},

@@ -50,7 +50,7 @@ struct plan_args {
     struct ibshift_model near; /* between ranks of a host, unless is_one_level */
     bool in_place, is_goal;
     uint32_t seed;
-    bool is_non_commutative, is_json, is_svg;
+    bool is_non_commutative, is_json;
     struct ibshift_model model; /* as read */
     const char *model_source;
     int which; /* enum plan_model, -1: not said */
@@ -123,7 +123,6 @@ void plan_json_begin(struct json *j, FILE *out, const char *list);
 void plan_json_end(struct json *j);
 
 int plan_price(struct plan_args *args);
-int plan_draw(struct plan_args *args);
 int plan_compare(struct plan_args *args);
 int plan_rules(struct plan_args *args);
 

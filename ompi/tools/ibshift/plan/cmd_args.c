@@ -368,24 +368,15 @@ static void fill_rows(struct plan_args *args, struct cli_option rows[ROWS_MOST])
     rows[kept] = (struct cli_option){.name = NULL};
 }
 
-/* Only a comparison has two formats, which the ending of the output's name tells apart. */
-static int take_ending(struct plan_args *args)
+/* Of rules and JSON the name says so, if it says anything. */
+static int check_ending(const struct plan_args *args)
 {
-    static const char *const text[] = {"txt", NULL}, *const json[] = {"json", NULL},
-                             *const curves[] = {"txt", "svg", NULL};
-    const char *name = args->row->name, *const *formats = text, *dot;
+    static const char *const text[] = {"txt", NULL}, *const json[] = {"json", NULL};
+    bool is_json = args->is_json || strcmp(args->row->name, "rules") == 0;
 
-    if (args->is_json || strcmp(name, "rules") == 0) {
-        formats = json;
-    } else if (strcmp(name, "compare") == 0) {
-        formats = curves;
-    }
-    if (args->output == NULL) {
-        return CLI_OK;
-    }
-    dot = strrchr(args->output, '.');
-    args->is_svg = formats == curves && dot != NULL && strcmp(dot, ".svg") == 0;
-    return cli_check_ending(args->command, args->output, formats);
+    return args->output == NULL
+               ? CLI_OK
+               : cli_check_ending(args->command, args->output, is_json ? json : text);
 }
 
 /* What was not given, and what follows from what was. */
@@ -400,7 +391,7 @@ static int complete(struct plan_args *args)
     args->has_leaders = args->plan.leaders > 0;
     args->plan.leaders = args->has_leaders ? args->plan.leaders : 1;
     args->plan.commutative = !args->is_non_commutative;
-    rc = rc == CLI_OK ? take_ending(args) : rc;
+    rc = rc == CLI_OK ? check_ending(args) : rc;
     return rc == CLI_OK ? plan_args_finish(args) : rc;
 }
 

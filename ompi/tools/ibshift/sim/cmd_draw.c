@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "draw/svg.h"
+#include "svg.h"
 #include "fabric/shape/shape.h"
 
 enum {
@@ -148,13 +148,13 @@ static void draw_groups(struct picture *p)
     }
 }
 
-static void mark(const struct picture *p, uint64_t time, const char *what, enum svg_dash dash,
+static void mark(const struct picture *p, uint64_t time, const char *what, bool is_dashed,
                  enum svg_anchor anchor)
 {
     double x = x_of(p, (double)time);
 
     svg_line(p->out, (struct svg_point){x, TOP - 8}, (struct svg_point){x, p->y - GAP}, SVG_BLACK,
-             1, dash);
+             1, is_dashed);
     svg_text(p->out, (struct svg_point){x + (anchor == SVG_END ? -4 : 4), TOP - 12}, 11, anchor,
              "%s %.0f us", what, (double)time / 1e6);
 }
@@ -172,9 +172,8 @@ static void draw_axis(const struct picture *p)
     svg_text(p->out, (struct svg_point){LEFT + WIDTH + 26, p->y + 6}, 11, SVG_START, "us");
     /* The earlier one's name is left of its line; the later one's right of it where there is room.
      */
-    mark(p, ideal, "bound", SVG_DASHED, SVG_END);
-    mark(p, time, "end", SVG_SOLID,
-         x_of(p, (double)time) < LEFT + 0.85 * WIDTH ? SVG_START : SVG_END);
+    mark(p, ideal, "bound", true, SVG_END);
+    mark(p, time, "end", false, x_of(p, (double)time) < LEFT + 0.85 * WIDTH ? SVG_START : SVG_END);
 }
 
 static void draw_legend(const struct picture *p)
