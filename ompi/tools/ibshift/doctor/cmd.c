@@ -10,7 +10,6 @@
 #include "cli.h"
 #include "doctor/doctor.h"
 #include "fabric/read/compiled.h"
-#include "json.h"
 #include "options.h"
 #include "pool.h"
 
@@ -108,95 +107,10 @@ static int connect_to_peer(const char *host, const char *service)
     return fd;
 }
 
-static const char *const verdicts[] = {
-    [DOCTOR_FACT] = "fact", [DOCTOR_NOTE] = "note", [DOCTOR_BAD] = "bad"};
-
 struct request {
     const char *peer, *service, *fabric;
     bool listens, is_json;
 };
-
-static bool has_bad(const struct doctor *d)
-{
-    for (int i = 0; i < d->count; i++) {
-        if (d->lines[i].verdict == DOCTOR_BAD) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void print_text(const struct doctor *d)
-{
-    static const char *const marks[] = {
-        [DOCTOR_FACT] = " ", [DOCTOR_NOTE] = "*", [DOCTOR_BAD] = "!"};
-
-    for (int i = 0; i < d->count; i++) {
-        printf("%s %-16s %s\n", marks[d->lines[i].verdict], d->lines[i].name, d->lines[i].text);
-    }
-    puts("* costs something    ! keeps ibshift from running natively");
-}
-
-static void print_json(const struct doctor *d)
-{
-    struct json j;
-
-    json_begin(&j, stdout);
-    json_text(&j, "version", IBSHIFT_VERSION);
-    json_open(&j, "lines", '[');
-    for (int i = 0; i < d->count; i++) {
-        json_open(&j, NULL, '{');
-        json_text(&j, "name", d->lines[i].name);
-        json_text(&j, "verdict", verdicts[d->lines[i].verdict]);
-        json_text(&j, "text", d->lines[i].text);
-        json_close(&j, '}');
-    }
-    json_close(&j, ']');
-    json_end(&j);
-}
-
-static void choice(struct doctor *d)
-{
-    const struct info_devices *devices = &d->info.devices;
-
-    if (devices->why[0] != '\0') {
-        doctor_say(d, DOCTOR_BAD, "choice", "no adapter: %s", devices->why);
-        return;
-    }
-    for (int i = 0; i < devices->count; i++) {
-        if (devices->ports[i].place == 1) {
-            doctor_say(d, DOCTOR_FACT, "choice", "%s:%u, %s", devices->ports[i].device,
-                       devices->ports[i].number,
-                       d->info.fabric[0] != '\0' ? "orders by the fabric file"
-                                                 : "without a fabric file (coll_ibshift_fabric)");
-        }
-    }
-}
-
-/* A node knows its own port; whether routes hold is asked of the subnet manager's host. */
-static void fabric_file(struct doctor *d)
-{
-    const char *file = d->info.fabric;
-    char text[INFO_TEXT];
-
-    if (file[0] == '\0') {
-        return;
-    }
-    const char *misfit = info_fabric(&d->info, text, sizeof(text));
-
-    if (d->info.fabric_error[0] != '\0') {
-        doctor_say(d, DOCTOR_NOTE, "fabric file",
-                   "%s: is coll_ibshift_fabric right? ibshift fabric publish writes such files",
-                   text);
-    } else if (misfit != NULL) {
-        doctor_say(d, DOCTOR_NOTE, "fabric file", "%s: %s: run ibshift fabric publish", file, text);
-    } else {
-        doctor_say(d, DOCTOR_FACT, "fabric file",
-                   "%s: %u hosts, this one at LID %u; to check its routes: ibshift fabric publish "
-                   "--check",
-                   file, d->info.fabric_hosts, d->info.host_lid);
-    }
-}
 
 /* One that the command line names must be one, before a peer is kept waiting. */
 static bool is_compiled(const char *file)
@@ -212,25 +126,9 @@ static bool is_compiled(const char *file)
     return true;
 }
 
-static void component(struct doctor *d)
-{
-    const struct info_component *c = &d->info.component;
-
-    if (c->program[0] == '\0') {
-        doctor_say(d, DOCTOR_BAD, "component", "left out: built without Open MPI");
-    } else if (!c->is_found) {
-        doctor_say(d, DOCTOR_BAD, "component",
-                   "Open MPI %s does not find it in %s: run make install, or see ibshift info",
-                   c->release, c->folder);
-    } else {
-        doctor_say(d, DOCTOR_FACT, "component", "in %s, for Open MPI %s%s", c->folder, c->release,
-                   c->needs_path ? "; ibshift-run adds the folder" : "");
-    }
-}
-
 static void meet(struct doctor *d, int fd)
 {
-    if (!has_bad(d) && doctor_pair(d, fd, 0) == 0) {
+    if (!info_has_bad(&d->info) && doctor_pair(d, fd, 0) == 0) {
         doctor_turns(d, fd, 0);
     }
 }
@@ -251,7 +149,7 @@ static int meet_all(struct doctor *d, const struct request *request, int fd)
     const char *rest = request->peer != NULL ? next_peer(request->peer, name, sizeof(name)) : NULL;
 
     if (request->peer != NULL) {
-        doctor_say(d, DOCTOR_FACT, "peer", "%s", name);
+        info_say(&d->info, INFO_FACT, "peer", "%s", name);
     }
     meet(d, fd);
     while (rest != NULL) {
@@ -260,7 +158,7 @@ static int meet_all(struct doctor *d, const struct request *request, int fd)
         if (fd < 0) {
             return CLI_USAGE;
         }
-        doctor_say(d, DOCTOR_FACT, "peer", "%s", name);
+        info_say(&d->info, INFO_FACT, "peer", "%s", name);
         meet(d, fd);
         close(fd);
     }
@@ -271,12 +169,12 @@ static int meet_all(struct doctor *d, const struct request *request, int fd)
 static void say_burst(struct doctor *d, const struct request *request)
 {
     if (d->least_burst < d->burst) {
-        doctor_say(d, DOCTOR_NOTE, "bursts differ",
-                   "%u to %u bytes: the largest counts, coll_ibshift_burst = %u", d->least_burst,
-                   d->burst, d->burst);
+        info_say(&d->info, INFO_NOTE, "bursts differ",
+                 "%u to %u bytes: the largest counts, coll_ibshift_burst = %u", d->least_burst,
+                 d->burst, d->burst);
     } else if (d->burst > 0) {
-        doctor_say(d, DOCTOR_FACT, "parameter", "coll_ibshift_burst = %u%s", d->burst,
-                   request->peer == NULL ? ", if other nodes' adapters say the same: --peer" : "");
+        info_say(&d->info, INFO_FACT, "parameter", "coll_ibshift_burst = %u%s", d->burst,
+                 request->peer == NULL ? ", if other nodes' adapters say the same: --peer" : "");
     }
 }
 
@@ -286,14 +184,14 @@ static int examine(struct doctor *d, const struct request *request, int fd)
     char host[256] = "";
 
     (void)gethostname(host, sizeof(host) - 1);
-    doctor_say(d, DOCTOR_FACT, "host", "%s, user %u, ibshift %s", host, (unsigned)geteuid(),
-               IBSHIFT_VERSION);
+    info_say(&d->info, INFO_FACT, "host", "%s, user %u, ibshift %s", host, (unsigned)geteuid(),
+             IBSHIFT_VERSION);
     info_machine(&d->info);
-    component(d);
+    info_say_component(&d->info);
     doctor_machine(d);
     d->info.fabric = request->fabric != NULL ? request->fabric : d->info.fabric;
-    choice(d);
-    fabric_file(d);
+    info_say_ports(&d->info, false);
+    (void)info_say_fabric(&d->info);
     doctor_tries(d);
     doctor_counters(d, true);
     int rc = meet_all(d, request, fd);
@@ -303,8 +201,8 @@ static int examine(struct doctor *d, const struct request *request, int fd)
     if (rc != CLI_OK) {
         return rc;
     }
-    request->is_json ? print_json(d) : print_text(d);
-    return has_bad(d) ? CLI_FAILED : CLI_OK;
+    info_print(&d->info, request->is_json);
+    return info_has_bad(&d->info) ? CLI_FAILED : CLI_OK;
 }
 
 /* The process at the other end: it does its part of the pair, and tells only what keeps it from it. */
@@ -312,15 +210,15 @@ static int serve(struct doctor *d, int fd)
 {
     info_machine(&d->info);
     doctor_machine(d);
-    d->count = 0; /* they are this node's, and the other one prints the page */
+    d->info.line_count = 0; /* they are this node's, and the other one prints the page */
     int rc = doctor_pair(d, fd, 1);
 
     if (rc == 0) {
         doctor_turns(d, fd, 1);
     }
     doctor_port_close(d);
-    for (int i = 0; i < d->count && rc != 0; i++) {
-        fprintf(stderr, "ibshift doctor: %s\n", d->lines[i].text);
+    for (int i = 0; i < d->info.line_count && rc != 0; i++) {
+        fprintf(stderr, "ibshift doctor: %s\n", d->info.lines[i].text);
     }
     return rc == 0 ? CLI_OK : CLI_FAILED;
 }

@@ -1,4 +1,4 @@
-/* `ibshift doctor`: what it finds, as lines that are printed as text or as JSON. */
+/* `ibshift doctor`: what its parts share. */
 #ifndef IBSHIFT_DOCTOR_H
 #define IBSHIFT_DOCTOR_H
 
@@ -8,19 +8,7 @@
 
 #include "info/cmd.h"
 
-enum { DOCTOR_LINES = 256, DOCTOR_NAME = 24, DOCTOR_TEXT = 512 };
-
-enum doctor_verdict {
-    DOCTOR_FACT,
-    DOCTOR_NOTE, /* costs something: the text says what to do */
-    DOCTOR_BAD,  /* the component cannot run natively */
-};
-
-struct doctor_line {
-    char name[DOCTOR_NAME];
-    char text[DOCTOR_TEXT];
-    enum doctor_verdict verdict;
-};
+enum { DOCTOR_TEXT = 512 };
 
 /* The port that is tried: the component's first one, or an active one where it has none. */
 struct doctor_port {
@@ -44,8 +32,6 @@ struct doctor_end {
 };
 
 struct doctor {
-    struct doctor_line lines[DOCTOR_LINES];
-    int count;
     struct info info;
     struct doctor_port port;
     /* Bytes of one message in a turn, the least and the most of all adapters; 0: not measured. */
@@ -53,9 +39,6 @@ struct doctor {
 };
 
 /* machine.c: devices, ports, keys, GIDs and limits as they are told. */
-__attribute__((format(printf, 4, 5))) void doctor_say(struct doctor *d, enum doctor_verdict verdict,
-                                                      const char *name, const char *format, ...);
-
 void doctor_machine(struct doctor *d);
 void doctor_port_close(struct doctor *d);
 /* Of the port: before true remembers, then tells which have grown. */

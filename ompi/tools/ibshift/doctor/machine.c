@@ -1,6 +1,5 @@
 /* Devices, ports, keys, GIDs, counters and limits, as they are told to anyone who asks. */
 #include <endian.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,26 +10,6 @@
 #include "net/verbs/blob.h"
 
 enum { KEYS_SHOWN = 8, KEYS = 256, GIDS = 256 };
-
-/* One line each, whatever bytes a device's texts have. */
-void doctor_say(struct doctor *d, enum doctor_verdict verdict, const char *name, const char *format,
-                ...)
-{
-    va_list args;
-
-    if (d->count == DOCTOR_LINES) {
-        return;
-    }
-    struct doctor_line *line = &d->lines[d->count++];
-    snprintf(line->name, sizeof(line->name), "%s", name);
-    va_start(args, format);
-    vsnprintf(line->text, sizeof(line->text), format, args);
-    va_end(args);
-    for (char *c = line->text; *c != '\0'; c++) {
-        *c = (unsigned char)*c < ' ' ? '?' : *c;
-    }
-    line->verdict = verdict;
-}
 
 uint64_t doctor_now(void)
 {
@@ -76,11 +55,11 @@ static void say_keys(struct doctor *d, struct ibv_context *context, uint8_t numb
         return;
     }
     bool is_default_limited = n > 0 && full > 0 && (keys[0] & IBSHIFT_PKEY_FULL) == 0;
-    doctor_say(d, full > 0 ? DOCTOR_FACT : DOCTOR_BAD, "partition keys", "%s%s", text,
-               full == 0 ? ": limited members do not reach each other; ask for full membership"
-               : is_default_limited
-                   ? ": the first is limited, ibshift takes a full one (coll_ibshift_pkey)"
-                   : "");
+    info_say(&d->info, full > 0 ? INFO_FACT : INFO_BAD, "partition keys", "%s%s", text,
+             full == 0 ? ": limited members do not reach each other; ask for full membership"
+             : is_default_limited
+                 ? ": the first is limited, ibshift takes a full one (coll_ibshift_pkey)"
+                 : "");
 }
 
 static void say_gids(struct doctor *d, struct ibv_context *context, uint8_t number,
@@ -96,11 +75,11 @@ static void say_gids(struct doctor *d, struct ibv_context *context, uint8_t numb
     }
     free(table);
     bool is_required = (attr->flags & IBV_QPF_GRH_REQUIRED) != 0;
-    doctor_say(d, DOCTOR_FACT, "GIDs", "%d, of which %d for RoCE v2", all, v2);
-    doctor_say(d, DOCTOR_FACT, "global header", "%s",
-               attr->link_layer == IBV_LINK_LAYER_ETHERNET ? "always, on Ethernet"
-               : is_required ? "required by the port (a virtual function, or routers)"
-                             : "not required");
+    info_say(&d->info, INFO_FACT, "GIDs", "%d, of which %d for RoCE v2", all, v2);
+    info_say(&d->info, INFO_FACT, "global header", "%s",
+             attr->link_layer == IBV_LINK_LAYER_ETHERNET ? "always, on Ethernet"
+             : is_required ? "required by the port (a virtual function, or routers)"
+                           : "not required");
 }
 
 /* The network device under a port is a bond: one queue pair uses one of its cables. */
@@ -117,25 +96,25 @@ static void say_bond(struct doctor *d, struct ibv_context *context, uint8_t numb
     }
     snprintf(path, sizeof(path), "/sys/class/net/%s/bonding", name);
     if (name[0] != '\0' && strchr(name, '/') == NULL && access(path, F_OK) == 0) {
-        doctor_say(d, DOCTOR_NOTE, "bond",
-                   "%s is a bond: one queue pair uses one of its cables, so ibshift gets one "
-                   "cable's rate",
-                   name);
+        info_say(&d->info, INFO_NOTE, "bond",
+                 "%s is a bond: one queue pair uses one of its cables, so ibshift gets one "
+                 "cable's rate",
+                 name);
     }
 }
 
 static void say_port(struct doctor *d, struct ibv_context *context, uint8_t number)
 {
     struct ibv_port_attr attr;
-    char name[DOCTOR_NAME];
+    char name[INFO_NAME];
 
     if (ibv_query_port(context, number, &attr) != 0) {
         return;
     }
     snprintf(name, sizeof(name), "port %u", number);
-    doctor_say(d, DOCTOR_FACT, name, "%s, %s, LID %u, MTU %d, speed code %u, width code %u",
-               layer_of(&attr), ibv_port_state_str(attr.state), attr.lid, 128 << attr.active_mtu,
-               attr.active_speed, attr.active_width);
+    info_say(&d->info, INFO_FACT, name, "%s, %s, LID %u, MTU %d, speed code %u, width code %u",
+             layer_of(&attr), ibv_port_state_str(attr.state), attr.lid, 128 << attr.active_mtu,
+             attr.active_speed, attr.active_width);
     if (attr.state == IBV_PORT_ACTIVE) {
         say_keys(d, context, number, &attr);
         say_gids(d, context, number, &attr);
@@ -190,17 +169,17 @@ static void say_device(struct doctor *d, struct ibv_device *device)
     struct ibv_device_attr attr;
 
     if (context == NULL || ibv_query_device(context, &attr) != 0) {
-        doctor_say(d, DOCTOR_NOTE, "device",
-                   "%s does not open: may this user read and write /dev/infiniband/uverbs*?",
-                   ibv_get_device_name(device));
+        info_say(&d->info, INFO_NOTE, "device",
+                 "%s does not open: may this user read and write /dev/infiniband/uverbs*?",
+                 ibv_get_device_name(device));
         if (context != NULL) {
             (void)ibv_close_device(context);
         }
         return;
     }
-    doctor_say(d, DOCTOR_FACT, "device", "%s, vendor 0x%x, part %u, firmware %s",
-               ibv_get_device_name(device), attr.vendor_id, attr.vendor_part_id,
-               attr.fw_ver[0] != '\0' ? attr.fw_ver : "not told");
+    info_say(&d->info, INFO_FACT, "device", "%s, vendor 0x%x, part %u, firmware %s",
+             ibv_get_device_name(device), attr.vendor_id, attr.vendor_part_id,
+             attr.fw_ver[0] != '\0' ? attr.fw_ver : "not told");
     for (uint8_t n = 1; n <= attr.phys_port_cnt; n++) {
         say_port(d, context, n);
     }
@@ -215,12 +194,12 @@ static void say_limit(struct doctor *d)
 
     (void)getrlimit(RLIMIT_MEMLOCK, &limit);
     if (limit.rlim_cur == RLIM_INFINITY) {
-        doctor_say(d, DOCTOR_FACT, "locked memory", "unlimited");
+        info_say(&d->info, INFO_FACT, "locked memory", "unlimited");
     } else {
-        doctor_say(d, DOCTOR_NOTE, "locked memory",
-                   "%llu KiB: devices need unlimited (container: --ulimit memlock=-1; PAM: "
-                   "limits.d; systemd: LimitMEMLOCK=infinity, of slurmd too)",
-                   (unsigned long long)limit.rlim_cur >> 10);
+        info_say(&d->info, INFO_NOTE, "locked memory",
+                 "%llu KiB: devices need unlimited (container: --ulimit memlock=-1; PAM: "
+                 "limits.d; systemd: LimitMEMLOCK=infinity, of slurmd too)",
+                 (unsigned long long)limit.rlim_cur >> 10);
     }
 }
 
@@ -233,8 +212,8 @@ void doctor_machine(struct doctor *d)
         say_device(d, list[i]);
     }
     if (list == NULL || count == 0) {
-        doctor_say(d, DOCTOR_BAD, "device",
-                   "none: is the driver loaded, and /dev/infiniband given to this container?");
+        info_say(&d->info, INFO_BAD, "device",
+                 "none: is the driver loaded, and /dev/infiniband given to this container?");
     }
     if (list != NULL) {
         ibv_free_device_list(list);
@@ -304,9 +283,9 @@ void doctor_counters(struct doctor *d, bool is_before)
         before[i] = value;
     }
     if (!is_before && d->port.context != NULL) {
-        doctor_say(d, grown[0] != '\0' ? DOCTOR_NOTE : DOCTOR_FACT, "counters", "%s",
-                   grown[0] != '\0' ? grown
-                   : known > 0      ? "none of congestion or errors has grown"
-                                    : "the port has none of congestion or errors");
+        info_say(&d->info, grown[0] != '\0' ? INFO_NOTE : INFO_FACT, "counters", "%s",
+                 grown[0] != '\0' ? grown
+                 : known > 0      ? "none of congestion or errors has grown"
+                                  : "the port has none of congestion or errors");
     }
 }

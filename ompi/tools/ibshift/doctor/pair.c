@@ -114,12 +114,12 @@ static int measure(struct doctor *d, struct pair *p)
     rc = rc != 0 ? rc : bounce(p, 4 * ROUNDS, LONG, LONGS, &big);
     if (rc != 0) {
         ibshift_net_describe(p->net, (uint32_t)!p->self, why, sizeof(why));
-        doctor_say(d, DOCTOR_BAD, "pair", "a message failed: %s: %.400s", strerror(-rc), why);
+        info_say(&d->info, INFO_BAD, "pair", "a message failed: %s: %.400s", strerror(-rc), why);
         return rc;
     }
-    doctor_say(d, DOCTOR_FACT, "latency", "%.2f us one way for %d bytes", little / 1e3, SHORT);
-    doctor_say(d, DOCTOR_FACT, "bandwidth", "%.2f GB/s, one message of %d MiB after another",
-               LONG / big, LONG >> 20);
+    info_say(&d->info, INFO_FACT, "latency", "%.2f us one way for %d bytes", little / 1e3, SHORT);
+    info_say(&d->info, INFO_FACT, "bandwidth", "%.2f GB/s, one message of %d MiB after another",
+             LONG / big, LONG >> 20);
     return 0;
 }
 
@@ -129,11 +129,11 @@ static void tell_memory(struct doctor *d, const struct ibshift_net *net)
     size_t wanted = ibshift_net_verbs_defaults.memory;
 
     ibshift_net_verbs_stats((struct ibshift_net *)(uintptr_t)net, &s);
-    doctor_say(d, s.registered < wanted ? DOCTOR_NOTE : DOCTOR_FACT, "memory",
-               "%zu KiB registered of %zu KiB%s", (size_t)s.registered >> 10, wanted >> 10,
-               s.registered < wanted ? ": raise the limit of locked memory (container: --ulimit "
-                                       "memlock=-1; PAM: limits.d; Slurm: LimitMEMLOCK=infinity)"
-                                     : "");
+    info_say(&d->info, s.registered < wanted ? INFO_NOTE : INFO_FACT, "memory",
+             "%zu KiB registered of %zu KiB%s", (size_t)s.registered >> 10, wanted >> 10,
+             s.registered < wanted ? ": raise the limit of locked memory (container: --ulimit "
+                                     "memlock=-1; PAM: limits.d; Slurm: LimitMEMLOCK=infinity)"
+                                   : "");
 }
 
 static void tell_fork(struct doctor *d)
@@ -145,8 +145,8 @@ static void tell_fork(struct doctor *d)
         [IBV_FORK_UNNEEDED] = "safe: the kernel copies at fork"};
     enum ibv_fork_status status = ibv_is_fork_initialized();
 
-    doctor_say(d, DOCTOR_FACT, "fork", "%s",
-               status <= IBV_FORK_UNNEEDED ? texts[status] : "unknown");
+    info_say(&d->info, INFO_FACT, "fork", "%s",
+             status <= IBV_FORK_UNNEEDED ? texts[status] : "unknown");
 }
 
 static int with_verbs(struct doctor *d, int fd, struct ibshift_verbs *verbs, struct pair *p)
@@ -156,7 +156,8 @@ static int with_verbs(struct doctor *d, int fd, struct ibshift_verbs *verbs, str
     int rc = exchange(fd, verbs, p);
 
     if (rc != 0) {
-        doctor_say(d, DOCTOR_BAD, "pair", "the other process does not answer: %s", strerror(-rc));
+        info_say(&d->info, INFO_BAD, "pair", "the other process does not answer: %s",
+                 strerror(-rc));
         return rc;
     }
     options.self = (uint32_t)p->self;
@@ -165,7 +166,7 @@ static int with_verbs(struct doctor *d, int fd, struct ibshift_verbs *verbs, str
     options.context = p;
     rc = ibshift_net_verbs_create(verbs, &options, &p->net, error, sizeof(error));
     if (rc != 0) {
-        doctor_say(d, DOCTOR_BAD, "pair", "no endpoint: %.480s", error);
+        info_say(&d->info, INFO_BAD, "pair", "no endpoint: %.480s", error);
         return rc;
     }
     tell_memory(d, p->net);
@@ -195,7 +196,7 @@ int doctor_pair(struct doctor *d, int fd, int self)
     p.until = doctor_now() + MESSAGES * 1000000000ull;
     rc = ibshift_verbs_open(&open, &verbs, error, sizeof(error));
     if (rc != 0) {
-        doctor_say(d, DOCTOR_BAD, "pair", "%.480s", error);
+        info_say(&d->info, INFO_BAD, "pair", "%.480s", error);
     } else {
         rc = with_verbs(d, fd, verbs, &p);
         ibshift_verbs_close(verbs);

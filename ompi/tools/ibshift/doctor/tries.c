@@ -133,8 +133,8 @@ static void say_options(struct doctor *d, struct ibv_qp *qp)
     struct ibv_ece ece = {0};
 
     if (ibv_query_ece(qp, &ece) == 0 && ece.vendor_id != 0) {
-        doctor_say(d, DOCTOR_FACT, "connection options",
-                   "0x%x of vendor 0x%06x, agreed upon with each peer", ece.options, ece.vendor_id);
+        info_say(&d->info, INFO_FACT, "connection options",
+                 "0x%x of vendor 0x%06x, agreed upon with each peer", ece.options, ece.vendor_id);
     }
 }
 
@@ -149,16 +149,16 @@ static void try_inline(struct doctor *d)
         qp = make_qp(&d->port, &granted);
     }
     if (qp == NULL) {
-        doctor_say(d, DOCTOR_BAD, "inline", "no connected queue pair: %s", strerror(errno));
+        info_say(&d->info, INFO_BAD, "inline", "no connected queue pair: %s", strerror(errno));
         return;
     }
     say_options(d, qp);
     (void)ibv_destroy_qp(qp);
     if (refused != 0) {
-        doctor_say(d, DOCTOR_NOTE, "inline", "%u bytes refused (%s), %u granted", wanted,
-                   strerror(refused), granted);
+        info_say(&d->info, INFO_NOTE, "inline", "%u bytes refused (%s), %u granted", wanted,
+                 strerror(refused), granted);
     } else {
-        doctor_say(d, DOCTOR_FACT, "inline", "%u bytes asked, %u granted", wanted, granted);
+        info_say(&d->info, INFO_FACT, "inline", "%u bytes asked, %u granted", wanted, granted);
     }
 }
 
@@ -168,12 +168,12 @@ static void try_shared_receives(struct doctor *d)
     struct ibv_srq *srq = ibv_create_srq(d->port.pd, &attr);
 
     if (srq == NULL) {
-        doctor_say(d, DOCTOR_NOTE, "shared receives",
-                   "none (%s): each peer gets receives of its own, over one port", strerror(errno));
+        info_say(&d->info, INFO_NOTE, "shared receives",
+                 "none (%s): each peer gets receives of its own, over one port", strerror(errno));
         return;
     }
     (void)ibv_destroy_srq(srq);
-    doctor_say(d, DOCTOR_FACT, "shared receives", "yes, up to %d", d->port.device.max_srq_wr);
+    info_say(&d->info, INFO_FACT, "shared receives", "yes, up to %d", d->port.device.max_srq_wr);
 }
 
 static void try_address(struct doctor *d)
@@ -186,12 +186,12 @@ static void try_address(struct doctor *d)
     struct ibv_ah *ah = ibv_create_ah(d->port.pd, &attr);
 
     if (ah == NULL) {
-        doctor_say(d, DOCTOR_BAD, "address handles", "none (%s): no datagrams, which connect ranks",
-                   strerror(errno));
+        info_say(&d->info, INFO_BAD, "address handles",
+                 "none (%s): no datagrams, which connect ranks", strerror(errno));
         return;
     }
     (void)ibv_destroy_ah(ah);
-    doctor_say(d, DOCTOR_FACT, "address handles", "yes");
+    info_say(&d->info, INFO_FACT, "address handles", "yes");
 }
 
 /* "0-3,5" of the levels whose bits are set. */
@@ -234,18 +234,17 @@ static void try_order_told(struct doctor *d)
     levels_text(ordered, text, sizeof(text));
     levels_text(connected & ~ordered, others, sizeof(others));
     if (ordered == connected) {
-        doctor_say(d, DOCTOR_FACT, "order promised", "on service levels %s", text);
+        info_say(&d->info, INFO_FACT, "order promised", "on service levels %s", text);
     } else {
-        doctor_say(
-            d, DOCTOR_NOTE, "order promised",
-            "not on service levels %s: adaptive routing or out-of-order placement is likely "
-            "there, if the driver knows the question; where switches route "
-            "adaptively, jobs want coll_ibshift_expert adaptive=1 or a fabric file that says "
-            "it%s%s%s",
-            others, ordered != 0 ? "; on levels " : "", text,
-            ordered != 0 ? " jobs with coll_ibshift_service_level and adaptive=0 follow the "
-                           "tables"
-                         : "");
+        info_say(&d->info, INFO_NOTE, "order promised",
+                 "not on service levels %s: adaptive routing or out-of-order placement is likely "
+                 "there, if the driver knows the question; where switches route "
+                 "adaptively, jobs want coll_ibshift_expert adaptive=1 or a fabric file that says "
+                 "it%s%s%s",
+                 others, ordered != 0 ? "; on levels " : "", text,
+                 ordered != 0 ? " jobs with coll_ibshift_service_level and adaptive=0 follow the "
+                                "tables"
+                              : "");
     }
 }
 
@@ -289,10 +288,10 @@ static void try_order_seen(struct doctor *d)
         torn += seen > 1;
     }
     if (seen >= 0) {
-        doctor_say(d, swapped + torn > 0 ? DOCTOR_NOTE : DOCTOR_FACT, "order seen",
-                   "of %d pairs of writes within the adapter %d swapped, and of %d the end came "
-                   "before the beginning",
-                   WRITES, swapped, torn);
+        info_say(&d->info, swapped + torn > 0 ? INFO_NOTE : INFO_FACT, "order seen",
+                 "of %d pairs of writes within the adapter %d swapped, and of %d the end came "
+                 "before the beginning",
+                 WRITES, swapped, torn);
     }
     loop_close(&loop);
     if (to != NULL) {
@@ -342,16 +341,16 @@ static void try_relaxed(struct doctor *d)
     double relaxed =
         rate_with(&d->port, data, STRICT | IBV_ACCESS_RELAXED_ORDERING, &relaxed_error);
     if (strict_error != 0 && relaxed_error == 0) {
-        doctor_say(d, DOCTOR_NOTE, "relaxed order",
-                   "strict keys refused (%s): no rings for short messages; relaxed %.2f GB/s",
-                   strerror(strict_error), relaxed);
+        info_say(&d->info, INFO_NOTE, "relaxed order",
+                 "strict keys refused (%s): no rings for short messages; relaxed %.2f GB/s",
+                 strerror(strict_error), relaxed);
     } else if (strict_error == 0) {
-        doctor_say(d, DOCTOR_FACT, "relaxed order",
-                   "writes of 1 MiB within the adapter: strict %.2f GB/s, relaxed %.2f GB/s",
-                   strict, relaxed);
+        info_say(&d->info, INFO_FACT, "relaxed order",
+                 "writes of 1 MiB within the adapter: strict %.2f GB/s, relaxed %.2f GB/s", strict,
+                 relaxed);
     } else {
-        doctor_say(d, DOCTOR_NOTE, "relaxed order", "no write within the adapter succeeded (%d)",
-                   strict_error);
+        info_say(&d->info, INFO_NOTE, "relaxed order", "no write within the adapter succeeded (%d)",
+                 strict_error);
     }
     free(data);
 }
@@ -394,7 +393,7 @@ static void try_registration(struct doctor *d)
         }
         (void)munmap(data, sizes[i]);
     }
-    doctor_say(d, is_refused ? DOCTOR_NOTE : DOCTOR_FACT, "registration", "%s", text);
+    info_say(&d->info, is_refused ? INFO_NOTE : INFO_FACT, "registration", "%s", text);
 }
 
 static void try_huge_page(struct doctor *d)
@@ -403,13 +402,13 @@ static void try_huge_page(struct doctor *d)
         mmap(NULL, HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 
     if (data == MAP_FAILED) {
-        doctor_say(d, DOCTOR_FACT, "huge pages", "none available (vm.nr_hugepages)");
+        info_say(&d->info, INFO_FACT, "huge pages", "none available (vm.nr_hugepages)");
         return;
     }
     double us = cost_of(&d->port, data, HUGE);
     (void)munmap(data, HUGE);
-    doctor_say(d, us < 0 ? DOCTOR_NOTE : DOCTOR_FACT, "huge pages",
-               us < 0 ? "refused: %s" : "yes%s", us < 0 ? strerror((int)-us) : "");
+    info_say(&d->info, us < 0 ? INFO_NOTE : INFO_FACT, "huge pages",
+             us < 0 ? "refused: %s" : "yes%s", us < 0 ? strerror((int)-us) : "");
 }
 
 void doctor_tries(struct doctor *d)
@@ -417,7 +416,8 @@ void doctor_tries(struct doctor *d)
     if (d->port.context == NULL) {
         return;
     }
-    doctor_say(d, DOCTOR_FACT, "tried", "%s:%u, within the adapter", d->port.name, d->port.number);
+    info_say(&d->info, INFO_FACT, "tried", "%s:%u, within the adapter", d->port.name,
+             d->port.number);
     try_inline(d);
     try_shared_receives(d);
     try_address(d);

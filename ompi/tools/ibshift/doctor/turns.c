@@ -281,14 +281,13 @@ static void tell_of(struct doctor *d, const char *whose, uint32_t bytes[ROUNDS])
     uint32_t median = turn_median(bytes, ROUNDS);
 
     if (bytes[0] == 0) {
-        doctor_say(d, DOCTOR_NOTE, "burst", "%s adapter: not clear from the arrivals", whose);
+        info_say(&d->info, INFO_NOTE, "burst", "%s adapter: not clear from the arrivals", whose);
         return;
     }
-    doctor_say(d, DOCTOR_FACT, "burst",
-               "%s adapter sends %s%u bytes of a message before it sends from another queue pair "
-               "(%u to %u in %d rounds)",
-               whose, median == LONG ? "at least " : "", median, bytes[0], bytes[ROUNDS - 1],
-               ROUNDS);
+    info_say(&d->info, INFO_FACT, "burst",
+             "%s adapter sends %s%u bytes of a message before it sends from another queue pair "
+             "(%u to %u in %d rounds)",
+             whose, median == LONG ? "at least " : "", median, bytes[0], bytes[ROUNDS - 1], ROUNDS);
     d->burst = median > d->burst ? median : d->burst;
     d->least_burst = d->least_burst == 0 || median < d->least_burst ? median : d->least_burst;
 }
@@ -306,7 +305,7 @@ void doctor_turns(struct doctor *d, int fd, int self)
     }
     close_queues(&t);
     if (rc != 0) {
-        doctor_say(d, DOCTOR_NOTE, "burst", "not measured: %s", strerror(rc));
+        info_say(&d->info, INFO_NOTE, "burst", "not measured: %s", strerror(rc));
         return;
     }
     tell_of(d, "this", mine);

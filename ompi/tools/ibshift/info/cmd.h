@@ -1,4 +1,4 @@
-/* `ibshift info`: what it gathers, before it is printed as text or as JSON. */
+/* `ibshift info`: what it gathers, and the lines in which it and `ibshift doctor` say it. */
 #ifndef IBSHIFT_INFO_CMD_H
 #define IBSHIFT_INFO_CMD_H
 
@@ -7,7 +7,19 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { INFO_PORTS = 256, INFO_PARAMS = 256, INFO_TEXT = 512 };
+enum { INFO_PORTS = 256, INFO_PARAMS = 256, INFO_TEXT = 512, INFO_NAME = 80, INFO_LINES = 512 };
+
+enum info_verdict {
+    INFO_FACT,
+    INFO_NOTE, /* costs something: the text says what to do */
+    INFO_BAD,  /* the component cannot run natively */
+};
+
+struct info_line {
+    char name[INFO_NAME];
+    char text[INFO_TEXT];
+    enum info_verdict verdict;
+};
 
 /* A port of a device of this machine. */
 struct info_port {
@@ -49,20 +61,25 @@ struct info {
     struct info_devices devices;
     const char *model, *fabric; /* files; "": none */
     char site_fabric[PATH_MAX]; /* the administrator's, where fabric is that */
-    char model_error[INFO_TEXT], fabric_error[INFO_TEXT];
-    uint32_t fabric_hosts, fabric_switches, fabric_order;
-    bool is_adaptive;  /* the file says that switches choose the routes */
-    char host[256];    /* of the fabric that this machine's port is; empty: not in it */
-    unsigned host_lid; /* of that port in the file, and now; 0: not known */
+    char host[256];             /* of the fabric that this machine's port is; empty: not in it */
+    unsigned host_lid;          /* of that port in the file, and now; 0: not known */
     unsigned host_lid_now;
-    char model_text[1024]; /* the parameters in use */
+    struct info_line lines[INFO_LINES];
+    int line_count;
 };
 
 /* The component and the devices, and the files that the component's parameters name. info_free()
  * leaves the struct itself. */
 void info_machine(struct info *info);
-/* Reads the fabric file that is named. Returns why it is of no use here, or NULL. */
-const char *info_fabric(struct info *info, char *text, size_t size);
+__attribute__((format(printf, 4, 5))) void info_say(struct info *info, enum info_verdict verdict,
+                                                    const char *name, const char *format, ...);
+void info_say_component(struct info *info);
+/* Those that are used, or all; and why none is. */
+void info_say_ports(struct info *info, bool all);
+/* The fabric file that is named; false: it cannot be read. */
+bool info_say_fabric(struct info *info);
+bool info_has_bad(const struct info *info);
+void info_print(const struct info *info, bool is_json);
 void info_free(struct info *info);
 
 int cmd_info(int argc, char **argv);
