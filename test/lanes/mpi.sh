@@ -38,13 +38,12 @@ unlike_calls() { # PAIRS LONE RUN...: of test/mpi/unlike
     local pairs=$1 lone=$2 said=$IBSHIFT_OUT/ranks.unlike
     shift 2
     rm -rf "$said"*
-    MPI_OPTIONS="--mca coll_ibshift_deadline 20 --output-filename $said ${MPI_OPTIONS-}" "$@" >"$said.out" 2>&1 || {
-        grep -E 'unlike\.c|hangs' "$said.out"
+    UNLIKE_SAID=$said MPI_OPTIONS="--mca coll_ibshift_deadline 20 ${MPI_OPTIONS-}" "$@" >"$said.out" 2>&1 || {
+        grep -hE 'unlike\.c|hangs' "$said."*
         return 1
     }
     grep 'pairs of' "$said.out"
-    # Where a file is that has a rank's standard error changes with mpirun's releases.
-    find "$said"* -type f \( -name stderr -o -name '*.err' \) -exec cat {} + | awk -v pairs="$pairs" -v lone="$lone" '
+    cat "$said".*.err | awk -v pairs="$pairs" -v lone="$lone" '
         { sub(",", "", $2) }
         $1 == "Here:" { here = $2; is_lone = $0 ~ "rank " lone " on host" }
         $1 == "There:" {
