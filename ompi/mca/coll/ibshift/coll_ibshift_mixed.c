@@ -81,6 +81,14 @@ void ibshift_mixed_start(ibshift_call_t *call, uint32_t seq, void (*ended)(struc
     }
 }
 
+/* Of what has failed by what ranks called nobody has died, whoever of them noticed it. */
+static bool is_by_mismatch(const struct ibshift_op *op)
+{
+    bool is_told = -ECONNABORTED == op->status || -ECONNRESET == op->status;
+
+    return -EBADMSG == op->status || (is_told && (-EBADMSG == op->root || -EMSGSIZE == op->root));
+}
+
 int ibshift_call_report(const ibshift_call_t *call)
 {
     int lost = ibshift_comm_lost(call->request.super.req_mpi_object.comm);
@@ -98,5 +106,5 @@ int ibshift_call_report(const ibshift_call_t *call)
     if (-ECONNABORTED != call->op.status || !ibshift_compat_is_tolerant()) {
         ibshift_report(&call->module->group, ibshift_endpoint.net, &call->op, call->name);
     }
-    return ibshift_code(call->op.status);
+    return is_by_mismatch(&call->op) ? MPI_ERR_OTHER : ibshift_code(call->op.status);
 }

@@ -37,6 +37,7 @@ void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t 
     ibshift_op_set_state(op, IBSHIFT_OP_DRAINING);
     exec->is_given_up = true;
     ibshift_net_give_up(exec->net, op->params.comm, &why); /* first: the net may tell the reason */
+    op->root = ibshift_net_root(exec->net, op->params.comm, status);
     ibshift_net_cancel(exec->net, op->params.comm, op->seq);
     if (op->params.opening != NULL) {
         ibshift_net_revoke(exec->net, op->params.comm, op->params.standing, &op->seq);

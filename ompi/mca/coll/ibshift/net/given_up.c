@@ -171,6 +171,14 @@ bool ibshift_net_has_failed(const struct ibshift_net *net)
     return net->given_up != NULL && net->given_up->has_failed;
 }
 
+int ibshift_net_root(const struct ibshift_net *net, uint32_t comm, int status)
+{
+    const struct ibshift_given_up_comm *known =
+        net->given_up != NULL ? ibshift_given_up_comm(net->given_up, comm) : NULL;
+
+    return known != NULL ? known->root.status : status;
+}
+
 void ibshift_net_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
 {
     static const struct ibshift_net_cause no_cause;

@@ -351,6 +351,8 @@ static inline void ibshift_net_cancel(struct ibshift_net *net, uint32_t comm, ui
 
 /* given_up.c */
 void ibshift_net_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
+/* The status with which the failure of a communicator began; `status`: that is not known. */
+int ibshift_net_root(const struct ibshift_net *net, uint32_t comm, int status);
 /* Anything, ever: peers that have not heard of it may still write where grants stood. */
 bool ibshift_net_has_failed(const struct ibshift_net *net);
 
