@@ -3,6 +3,7 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { RANKS = 8, MOST = 2 * RANKS * RANKS };
 
@@ -59,6 +60,19 @@ static long differs(const unsigned char *bytes, MPI_Count count)
     return wrong;
 }
 
+/* From rank 0 to rank 1, and as many counts and places as there are ranks. */
+static long pass_on(unsigned char *bytes, MPI_Count count, int rank)
+{
+    const MPI_Count to[2] = {0, rank == 0 ? count : 0}, from[2] = {rank == 1 ? count : 0, 0};
+    const MPI_Aint places[2] = {0, 0};
+
+    if (rank == 1) {
+        memset(bytes, 0, (size_t)count);
+    }
+    MPI_Alltoallv_c(rank == 0 ? bytes : NULL, to, places, MPI_UINT8_T, rank == 1 ? bytes : NULL, from, places, MPI_UINT8_T, MPI_COMM_WORLD);
+    return differs(bytes, count);
+}
+
 static int huge(int rank)
 {
     const MPI_Count count = ((MPI_Count)1 << 31) + 3;
@@ -78,6 +92,7 @@ static int huge(int rank)
     }
     MPI_Allreduce_c(MPI_IN_PLACE, bytes, count, MPI_UINT8_T, MPI_BOR, MPI_COMM_WORLD);
     wrong += differs(bytes, count);
+    wrong += pass_on(bytes, count, rank);
     free(bytes);
     return wrong > 0;
 }
