@@ -1,7 +1,8 @@
 /*
  * Collectives on memory of a device, which host code cannot touch (stub_cuda.c): the results are
  * those on memory of the host. On all ranks, on some, for what is sent or for what comes. With the
- * argument "late" the driver is loaded when calls have tapes already, else before MPI_Init().
+ * argument "late" the driver is loaded when calls have tapes already, else before MPI_Init(). With
+ * "host" there are calls on memory of the host alone, and the driver says how often it was asked.
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -12,7 +13,7 @@
 
 static int (*allocate)(uint64_t *address, size_t size);
 static int (*copy)(uint64_t to, uint64_t from, size_t bytes);
-static unsigned long (*copies)(void);
+static unsigned long (*copies)(void), (*asked)(void);
 
 enum { MOST = 20000, RANKS = 8, WHERES = 5, TIMES = 3 };
 
@@ -193,18 +194,24 @@ static void load_driver(void)
     *(void **)&allocate = dlsym(driver, "cuMemAlloc");
     *(void **)&copy = dlsym(driver, "cuMemcpy");
     *(void **)&copies = dlsym(driver, "stub_cuda_copies");
+    *(void **)&asked = dlsym(driver, "stub_cuda_asked");
 }
 
-/* Calls on memory of the host get tapes; the next communicator finds the driver. */
-static void load_late(void)
+static void on_the_host(void)
 {
-    MPI_Comm next;
-
     for (size_t call = 0; call < sizeof(calls) / sizeof(calls[0]); call++) {
         for (int i = 0; i < 2 * TIMES; i++) {
             calls[call].run(&(struct call){host[0], host[1], 2});
         }
     }
+}
+
+/* These calls get tapes; the next communicator finds the driver. */
+static void load_late(void)
+{
+    MPI_Comm next;
+
+    on_the_host();
     load_driver();
     MPI_Comm_dup(MPI_COMM_WORLD, &next);
     MPI_Comm_free(&next);
@@ -231,6 +238,11 @@ int main(int argc, char **argv)
     }
     if (is_late) {
         load_late();
+    } else if (argc > 1) {
+        on_the_host();
+        printf("device: rank %d: the driver was asked %lu times\n", rank, asked());
+        MPI_Finalize();
+        return 0;
     }
     for (int i = 0; i < 2; i++) {
         uint64_t address = 0;

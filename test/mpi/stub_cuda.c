@@ -18,12 +18,13 @@ static struct {
     size_t size;
 } known[MOST];
 static int count;
-static unsigned long copies;
+static unsigned long copies, asked;
 
 int cuMemAlloc(uint64_t *address, size_t size);
 int cuPointerGetAttribute(void *data, int attribute, uint64_t address);
 int cuMemcpy(uint64_t to, uint64_t from, size_t bytes);
 unsigned long stub_cuda_copies(void);
+unsigned long stub_cuda_asked(void); /* where memory is */
 
 int cuMemAlloc(uint64_t *address, size_t size)
 {
@@ -58,6 +59,7 @@ static char *inside_of(uint64_t address, size_t bytes)
 
 int cuPointerGetAttribute(void *data, int attribute, uint64_t address)
 {
+    asked++;
     if (attribute != ATTRIBUTE_MEMORY_TYPE || inside_of(address, 1) == NULL) {
         return INVALID;
     }
@@ -82,4 +84,9 @@ int cuMemcpy(uint64_t to, uint64_t from, size_t bytes)
 unsigned long stub_cuda_copies(void)
 {
     return copies;
+}
+
+unsigned long stub_cuda_asked(void)
+{
+    return asked;
 }
