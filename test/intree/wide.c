@@ -69,7 +69,8 @@ static long pass_on(unsigned char *bytes, MPI_Count count, int rank)
     if (rank == 1) {
         memset(bytes, 0, (size_t)count);
     }
-    MPI_Alltoallv_c(rank == 0 ? bytes : NULL, to, places, MPI_UINT8_T, rank == 1 ? bytes : NULL, from, places, MPI_UINT8_T, MPI_COMM_WORLD);
+    MPI_Alltoallv_c(rank == 0 ? bytes : NULL, to, places, MPI_UINT8_T, rank == 1 ? bytes : NULL,
+                    from, places, MPI_UINT8_T, MPI_COMM_WORLD);
     return differs(bytes, count);
 }
 
