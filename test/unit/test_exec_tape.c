@@ -1,16 +1,32 @@
 /*
  * A tape has the steps of its plan, each ready when it comes; and a collective that runs down its
- * tape, or leaves it anywhere for the engine, has the result that it has without.
+ * tape, or leaves it anywhere for the engine, moves the right bytes: any row, root and window, on nodes
+ * and graphs of all kinds, with ranks that are late.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "graphs.h"
+#include "nodes.h"
 #include "world.h"
 #include "unit.h"
 
 enum { MANY_TURNS = 100000, MOST_RANKS = 12, NEVER = INT32_MAX };
 
 static uint64_t seed;
+
+/* Of the ranks of the plans at hand. */
+static struct ibshift_nodes nodes;
+static struct ibshift_neighbors graph;
+
+static void draw_places(uint32_t ranks, uint64_t *random)
+{
+    ibshift_nodes_free(&nodes);
+    graph_free(&graph);
+    nodes = nodes_of_kind((int)world_random_below(random, NODES_KINDS), ranks, random);
+    graph = graph_draw(ranks, random);
+    assert_true(nodes.nodes > 0);
+}
 
 static struct work_options random_work(const struct ibshift_alg *alg, uint32_t ranks,
                                        uint64_t *random)
@@ -22,6 +38,8 @@ static struct work_options random_work(const struct ibshift_alg *alg, uint32_t r
                  .root = world_random_below(random, ranks),
                  .radix = alg->radix_max > 0 ? 1 + world_random_below(random, alg->radix_max) : 1,
                  .segments = 1 + world_random_below(random, 4),
+                 .leaders = world_random_below(random, 4),
+                 .nodes = &nodes,
                  .commutative =
                      (alg->flags & IBSHIFT_ALG_COMMUTATIVE_ONLY) || world_random_below(random, 2)},
         .window = 1 + world_random_below(random, 8),
@@ -30,6 +48,9 @@ static struct work_options random_work(const struct ibshift_alg *alg, uint32_t r
         .is_in_place = (alg->flags & IBSHIFT_ALG_IN_PLACE) && world_random_below(random, 2),
         .is_shuffled = world_random_below(random, 2),
     };
+
+    draw_places(ranks, random);
+    options.plan.neighbors = world_random_below(random, 4) > 0 ? &graph : NULL; /* else a ring */
     return options;
 }
 
@@ -131,23 +152,22 @@ static void check_tape(const struct ibshift_op_params *params, const struct ibsh
 
 static void every_tape_is_its_plan(void **state)
 {
-    struct ibshift_loop_options loop = {.max_eager = 4096, .room = 64, .depth = 64, .tick = 1};
     struct ibshift_engine_options engine = {0};
     uint64_t random = seed;
     int tapes = 0, none = 0;
 
     for (size_t i = 0; i < ibshift_alg_count; i++) {
-        for (loop.peers = 1; loop.peers <= 17; loop.peers++) {
-            struct work_options options = random_work(ibshift_alg_table[i], loop.peers, &random);
+        for (uint32_t ranks = 1; ranks <= 17; ranks++) {
+            struct work_options options = random_work(ibshift_alg_table[i], ranks, &random);
             struct world *world;
             struct work *work;
 
             if (!is_possible(&options)) {
                 continue;
             }
-            world = world_create(&loop, &engine);
+            world = world_create(ranks, false, &engine);
             work = work_create(world, &options, &random);
-            for (uint32_t rank = 0; rank < loop.peers; rank++) {
+            for (uint32_t rank = 0; rank < ranks; rank++) {
                 struct ibshift_tape *tape = tape_of(work, rank);
 
                 if (tape != NULL) {
@@ -158,7 +178,7 @@ static void every_tape_is_its_plan(void **state)
                 free(tape);
             }
             work_free(work);
-            world_free(world);
+            world_free(world, false);
         }
     }
     print_message("%d tapes, %d ranks without\n", tapes, none);
@@ -265,47 +285,47 @@ static void run(struct work *work, struct way *ways, uint32_t seq, uint64_t *ran
 }
 
 /* Twice, the second time from the start of the sequence. cut NEVER: to the end of the tape. */
-static uint32_t check(const struct ibshift_loop_options *loop, const struct work_options *options,
-                      uint32_t cut, int patience, uint64_t *random)
+static uint32_t check(bool has_room, const struct work_options *options, uint32_t cut, int patience,
+                      uint64_t *random)
 {
     struct ibshift_engine_options engine = {0};
-    struct world *world = world_create(loop, &engine);
+    uint32_t ranks = options->plan.ranks;
+    struct world *world = world_create(ranks, has_room, &engine);
     struct work *work = work_create(world, options, random);
     struct way ways[MOST_RANKS];
     uint32_t longest = 0;
 
     for (uint32_t again = 0; again < 2; again++) {
-        for (uint32_t rank = 0; rank < loop->peers; rank++) {
+        for (uint32_t rank = 0; rank < ranks; rank++) {
             prepare(&ways[rank], work, rank, cut, patience);
             longest = ways[rank].tape != NULL && ways[rank].tape->count > longest
                           ? ways[rank].tape->count
                           : longest;
         }
         run(work, ways, UINT32_MAX + again, random);
-        for (uint32_t rank = 0; rank < loop->peers; rank++) {
+        for (uint32_t rank = 0; rank < ranks; rank++) {
             free(ways[rank].tape);
             free(ways[rank].shorter);
         }
     }
     work_free(work);
-    world_free(world);
+    world_free(world, false);
     return longest;
 }
 
 /* All ranks leave their tapes at the same place, each place in turn. */
 static void the_engine_goes_on_from_every_step(void **state)
 {
-    struct ibshift_loop_options loop = {.max_eager = 4096, .room = 64, .depth = 64, .tick = 1};
     uint64_t random = seed + 1;
     uint32_t places = 0;
 
     for (size_t i = 0; i < ibshift_alg_count; i++) {
-        for (loop.peers = 2; loop.peers <= 7; loop.peers++) {
-            struct work_options options = random_work(ibshift_alg_table[i], loop.peers, &random);
+        for (uint32_t ranks = 2; ranks <= 7; ranks++) {
+            struct work_options options = random_work(ibshift_alg_table[i], ranks, &random);
             uint32_t longest = is_possible(&options) ? 1 : 0;
 
             for (uint32_t cut = 0; cut < longest; cut++, places++) {
-                longest = check(&loop, &options, cut, NEVER, &random);
+                longest = check(false, &options, cut, NEVER, &random);
             }
         }
     }
@@ -313,29 +333,23 @@ static void the_engine_goes_on_from_every_step(void **state)
     assert_true(places > 1000);
 }
 
-/* Disorder, refusals, little room, ranks that give up waiting after some tries. */
+/* Long messages, little room, ranks that give up waiting after some tries. */
 static void disorder_changes_nothing(void **state)
 {
     static const int patiences[] = {0, 1, 5, 100};
-    static const uint32_t rooms[] = {0, 1, 64}, depths[] = {1, 2, 64};
     uint64_t random = seed + 2;
 
-    for (int i = 0; i < 1500; i++) {
+    for (int i = 0; i < 800; i++) {
         const struct ibshift_alg *alg =
             ibshift_alg_table[world_random_below(&random, (uint32_t)ibshift_alg_count)];
         uint32_t ranks = 2 + world_random_below(&random, MOST_RANKS - 1);
         struct work_options options = random_work(alg, ranks, &random);
-        struct ibshift_loop_options loop = {.peers = ranks,
-                                            .max_eager = 16 << world_random_below(&random, 6),
-                                            .room = rooms[world_random_below(&random, 3)],
-                                            .depth = depths[world_random_below(&random, 3)],
-                                            .tick = 1,
-                                            .delay = world_random_below(&random, 200),
-                                            .timeout = 1000,
-                                            .seed = world_random(&random)};
+        bool has_room = world_random_below(&random, 3) == 0;
 
+        options.size *= world_random_below(&random, 2) == 0 ? 1 : 100;
         if (is_possible(&options)) {
-            (void)check(&loop, &options, NEVER, patiences[world_random_below(&random, 4)], &random);
+            (void)check(has_room, &options, NEVER, patiences[world_random_below(&random, 4)],
+                        &random);
         }
     }
 }

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/pace/pace.h"
 #include "work_impl.h"
 #include "unit.h"
 
@@ -201,8 +202,7 @@ static void bring_memory(struct work *work, uint32_t rank, const size_t *length)
 {
     struct rank_memory *memory = &work->rank[rank];
     struct ibshift_op_params *params = &work->ops[rank].params;
-    struct ibshift_net *net =
-        ibshift_loop_net(work->world->loop, ibshift_op_peer(&work->ops[rank], rank));
+    struct ibshift_net *net = work->world->nets[ibshift_op_peer(&work->ops[rank], rank)];
     size_t offset;
     enum ibshift_buffer inner = inner_buffer(work, rank, &offset);
 
@@ -286,7 +286,7 @@ struct work *work_create(struct world *world, const struct work_options *options
 void work_free(struct work *work)
 {
     for (uint32_t i = 0; i < work->ranks; i++) {
-        struct ibshift_net *net = ibshift_loop_net(work->world->loop, work->peers[i]);
+        struct ibshift_net *net = work->world->nets[work->peers[i]];
 
         ibshift_engine_detach(work->world->engines[work->peers[i]], &work->ops[i]);
         for (int b = 0; b < IBSHIFT_BUFFERS; b++) {

@@ -1,6 +1,9 @@
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "net/node/private.h"
 #include "world.h"
 #include "unit.h"
 
@@ -27,33 +30,111 @@ uint64_t world_seed(uint64_t otherwise)
     return seed;
 }
 
-struct world *world_create(const struct ibshift_loop_options *loop,
-                           const struct ibshift_engine_options *engine)
+static int card_of(void *context, uint32_t peer, struct ibshift_node_card *card)
+{
+    const struct world *world = context;
+
+    if (peer >= world->ranks) {
+        return -ENOENT;
+    }
+    *card = world->cards[peer];
+    return 0;
+}
+
+static struct world *kept[WORLD_MOST + 1][2]; /* those of clean runs: nets take long to make */
+
+static void take_down(struct world *world)
+{
+    for (uint32_t i = 0; i < world->ranks; i++) {
+        ibshift_net_destroy(world->nets[i]);
+    }
+    (void)rmdir(world->folder);
+    free(world);
+}
+
+static void take_kept_down(void)
+{
+    for (uint32_t i = 0; i < 2 * (WORLD_MOST + 1); i++) {
+        if (kept[i / 2][i % 2] != NULL) {
+            take_down(kept[i / 2][i % 2]);
+        }
+    }
+}
+
+static struct world *make(uint32_t ranks, bool has_room)
 {
     struct world *world = calloc(1, sizeof(*world));
 
     assert_non_null(world);
-    world->ranks = loop->peers;
-    world->loop = ibshift_loop_create(loop);
-    world->engines = calloc(world->ranks, sizeof(struct ibshift_engine *));
-    assert_non_null(world->loop);
-    assert_non_null(world->engines);
-    for (uint32_t i = 0; i < world->ranks; i++) {
-        world->engines[i] = ibshift_engine_create(ibshift_loop_net(world->loop, i), engine);
+    world->ranks = ranks;
+    world->has_room = has_room;
+    snprintf(world->folder, sizeof(world->folder), "/dev/shm/test-world-XXXXXX");
+    assert_non_null(mkdtemp(world->folder));
+    for (uint32_t i = 0; i < ranks; i++) {
+        const struct ibshift_node_options options = {.folder = world->folder,
+                                                     .processes = ranks,
+                                                     .place = i,
+                                                     .self = i,
+                                                     .memory =
+                                                         (size_t)ranks * (has_room ? 80000 : 20000),
+                                                     .may_copy = has_room,
+                                                     .looks = 1,
+                                                     .card = card_of,
+                                                     .context = world};
+        char why[200];
+
+        if (ibshift_net_node_create(&options, &world->nets[i], why, sizeof(why)) != 0) {
+            fail_msg("%s", why);
+        }
+        world->cards[i] = *ibshift_net_node_card(world->nets[i]);
+    }
+    return world;
+}
+
+struct world *world_create(uint32_t ranks, bool has_room,
+                           const struct ibshift_engine_options *engine)
+{
+    static bool is_registered;
+    struct world *world;
+
+    assert_in_range(ranks, 1, WORLD_MOST);
+    is_registered = is_registered || atexit(take_kept_down) == 0;
+    world = kept[ranks][has_room] != NULL ? kept[ranks][has_room] : make(ranks, has_room);
+    kept[ranks][has_room] = NULL;
+    for (uint32_t i = 0; i < ranks; i++) {
+        world->engines[i] = ibshift_engine_create(world->nets[i], engine);
         assert_non_null(world->engines[i]);
     }
     return world;
 }
 
-void world_free(struct world *world)
+static void check_empty(struct ibshift_net *net)
 {
-    assert_int_equal(ibshift_loop_left(world->loop), 0);
+    const struct ibshift_net_node *nn = ibshift_node(net);
+
+    assert_null(nn->ended.first);
+    for (uint32_t i = 0; i < nn->met_count; i++) {
+        const struct ibshift_node_peer *peer = nn->peers[nn->met[i]];
+
+        assert_null(peer->waiting.first);
+        assert_null(peer->resting.first);
+        assert_int_equal(peer->in_quota, peer->in_returned);
+    }
+}
+
+void world_free(struct world *world, bool has_failed)
+{
     for (uint32_t i = 0; i < world->ranks; i++) {
+        if (!has_failed) {
+            check_empty(world->nets[i]);
+        }
         ibshift_engine_free(world->engines[i]);
     }
-    ibshift_loop_free(world->loop);
-    free(world->engines);
-    free(world);
+    if (has_failed || kept[world->ranks][world->has_room] != NULL) {
+        take_down(world);
+    } else {
+        kept[world->ranks][world->has_room] = world;
+    }
 }
 
 void world_turn(struct world *world, uint64_t *random)

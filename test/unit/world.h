@@ -1,12 +1,10 @@
 #ifndef TEST_UNIT_WORLD_H
 #define TEST_UNIT_WORLD_H
 
-/* All ranks of a job in one process: engines over a loop, and collectives whose results are known.
- */
+/* All ranks of a job in one process: engines over the node's net, and collectives whose results are known. */
 
 #include "exec/engine.h"
-#include "exec/pace/pace.h"
-#include "net_loop.h"
+#include "net/node/node.h"
 
 uint64_t world_random(uint64_t *state); /* splitmix64 */
 uint32_t world_random_below(uint64_t *state, uint32_t bound);
@@ -14,15 +12,22 @@ uint32_t world_random_below(uint64_t *state, uint32_t bound);
 /* From IBSHIFT_TEST_SEED, or this one; says which on stdout. */
 uint64_t world_seed(uint64_t otherwise);
 
+enum { WORLD_MOST = 32 }; /* ranks */
+
 struct world {
     uint32_t ranks;
-    struct ibshift_loop *loop;
-    struct ibshift_engine **engines;
+    bool has_room;
+    char folder[32];
+    struct ibshift_net *nets[WORLD_MOST];
+    struct ibshift_node_card cards[WORLD_MOST];
+    struct ibshift_engine *engines[WORLD_MOST];
 };
 
-struct world *world_create(const struct ibshift_loop_options *loop,
+/* Rings of 8 KiB, so that messages wait for room, or of 64 KiB; a message of up to a quarter is short. */
+struct world *world_create(uint32_t ranks, bool has_room,
                            const struct ibshift_engine_options *engine);
-void world_free(struct world *world); /* fails the test when the loop is not empty */
+/* Fails the test when messages are left; after a collective that failed there may be some. */
+void world_free(struct world *world, bool has_failed);
 
 /* Progress of every rank in a random order, once. */
 void world_turn(struct world *world, uint64_t *random);

@@ -3,8 +3,8 @@
 
 /*
  * What the executor needs from a network: point-to-point messages matched by key.
- * Implemented over verbs (verbs/), through the memory of a host (node/), as both (by_peer.h), in virtual
- * time (the tool's sim/), and inside one process (test/unit/net_loop.h).
+ * Implemented over verbs (verbs/), through the memory of a host (node/), as both (by_peer.h), and in
+ * virtual time (the tool's sim/).
  *
  * A net is one endpoint. A process may have any number of them; nothing is global.
  *
