@@ -21,6 +21,7 @@
 #include "fabric/paths/route.h"
 #include "fabric/table/placement.h"
 #include "fuzz_fabric.h"
+#include "route/verify.h"
 
 enum { IMAGE_SIZE = 1 << 16, RANKS_MAX = 48 };
 
@@ -85,7 +86,7 @@ static void use_routes(const struct ibshift_fabric *f)
 
 static void use(struct ibshift_fabric *f)
 {
-    struct ibshift_table_check check;
+    struct route_proof proof;
     struct ibshift_shape shape;
     struct ibshift_error err;
     uint32_t *order, count;
@@ -103,7 +104,7 @@ static void use(struct ibshift_fabric *f)
         ibshift_shape_free(&shape);
     }
     if (f->lft != NULL) {
-        (void)ibshift_fabric_check(f, NULL, &check, &err);
+        route_verify_tables(f, &proof);
         use_routes(f);
     }
 }

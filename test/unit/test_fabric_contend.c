@@ -251,50 +251,6 @@ static void no_route_is_said(void **state)
     ibshift_fabric_free(f);
 }
 
-static void draw_rates(struct ibshift_fabric *f, uint64_t seed)
-{
-    static const char *const names[] = {"4xQDR", "4xFDR", "4xEDR", "2xHDR", "1xQDR", "4xNDR"};
-
-    for (uint32_t p = 0; p < f->port_count; p++) {
-        uint32_t peer = f->ports[p].peer;
-
-        if (peer != IBSHIFT_NO_PORT && peer > p) {
-            f->ports[p].rate = f->ports[peer].rate =
-                ibshift_rate_parse(names[ibshift_random_below(&seed, 6)]);
-        }
-    }
-}
-
-/* `show` takes the load, `schedule` and `contend` the paths: they must say the same,
- * whatever the cables are and however many LIDs a host has. */
-static void load_agrees_with_the_bound(void **state)
-{
-    static const char *const fabrics[] = {
-        "kary:4,3",    "kary:4,2/lmc=2",  "pgft:2;6,4;1,3;1,2/lmc=1",
-        "torus:4x3,2", "kary:4,3/minhop", "kary:3,3/hosts=7:3"};
-    struct ibshift_error err = {""};
-
-    for (uint64_t i = 0; i < 60; i++) {
-        struct job j = job_open(fabrics[i % 6], 0, 0, 0);
-        double bound, least, own = 0;
-        uint32_t link;
-
-        ibshift_paths_free(j.paths);
-        draw_rates(j.fabric, i);
-        assert_int_equal(ibshift_paths_build(j.fabric, j.hosts, j.count, &j.paths, &err), 0);
-        assert_int_equal(ibshift_alltoall_bound(j.paths, j.count, j.identity, &bound, &link), 0);
-        for (uint32_t m = 0; m < j.count; m++) {
-            own = j.paths->host_cost[m] > own ? j.paths->host_cost[m] : own;
-        }
-        assert_int_equal(ibshift_load_find(j.fabric, &least, &link, &err), 0);
-        if (fabs(least - bound / own / (j.count - 1)) > 1e-5) {
-            fail_msg("%s, rates %u: load %g, bound %g", fabrics[i % 6], (unsigned)i, least,
-                     bound / own / (j.count - 1));
-        }
-        job_close(&j);
-    }
-}
-
 static void rates_are_of_data(void **state)
 {
     static const struct {
@@ -331,7 +287,6 @@ int main(void)
         cmocka_unit_test(bound_agrees_with_the_stages),
         cmocka_unit_test(several_ranks_a_host),
         cmocka_unit_test(no_route_is_said),
-        cmocka_unit_test(load_agrees_with_the_bound),
         cmocka_unit_test(rates_are_of_data),
     };
 

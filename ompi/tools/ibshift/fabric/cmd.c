@@ -1,12 +1,15 @@
 /* `ibshift fabric`: its commands, and those of them that look at a fabric alone: show and check. */
 #include "fabric/cmd.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <time.h>
 
 #include "fabric/graph/rate.h"
-#include "fabric/paths/route.h"
+#include "fabric/paths/contend.h"
 #include "fabric/shape/shape.h"
+#include "fabric/table/placement.h"
+#include "pool.h"
 #include "route/verify.h"
 
 /* `ibshift fabric show`: what a fabric is, in the manner of lstopo. */
@@ -187,10 +190,40 @@ static void show_verdict(const struct ibshift_fabric *f, const struct ibshift_sh
     }
 }
 
-static void show_tables(const struct cli_args *args, const struct ibshift_fabric *f)
+/* As for a job on all hosts, one rank each. */
+static int find_limit(const struct ibshift_fabric *f, double *limit, char *link, size_t size,
+                      struct ibshift_error *err)
 {
-    double least;
-    uint32_t link;
+    struct pool pool = {NULL};
+    uint32_t *host_of = pool_new(&pool, f->host_count, sizeof(*host_of)), busiest;
+    struct ibshift_placement *p = NULL;
+    double bound = 0, own = 0;
+    int rc;
+
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        host_of[h] = h;
+    }
+    rc = ibshift_placement_open(f, host_of, f->host_count, &p, err);
+    rc = rc == 0 ? ibshift_placement_routes(p, true, err) : rc;
+    if (rc == 0 &&
+        ibshift_alltoall_bound(p->paths, p->ranks, p->member_of, &bound, &busiest) != 0) {
+        rc = ibshift_fail(err, -ENOMEM, "no memory");
+    }
+    for (uint32_t h = 0; rc == 0 && h < p->hosts; h++) {
+        own = p->paths->host_cost[h] > own ? p->paths->host_cost[h] : own;
+    }
+    if (rc == 0) {
+        *limit = bound / own / (f->host_count - 1);
+        ibshift_contention_name(p->paths, busiest, link, size);
+    }
+    ibshift_placement_close(p);
+    pool_free(&pool);
+    return rc;
+}
+
+static void show_tables(const struct ibshift_fabric *f)
+{
+    double limit = 1;
     struct ibshift_error err;
     char name[256];
 
@@ -201,16 +234,16 @@ static void show_tables(const struct cli_args *args, const struct ibshift_fabric
     if (f->is_adaptive) {
         printf("Tables: not followed, the switches route adaptively; on their own:\n");
     }
-    fabric_must(args, ibshift_load_find(f, &least, &link, &err), &err);
-    if (f->host_count > 1) {
-        ibshift_link_name(f, link, name, sizeof(name));
-        if (least > 1) {
-            printf("Tables: an all-to-all of all hosts is limited to 1/%.4g of the hosts' rate by "
-                   "%s\n",
-                   least, name);
-        } else {
-            printf("Tables: an all-to-all of all hosts can use the hosts' full rate\n");
-        }
+    if (f->host_count < 2) {
+        return;
+    }
+    if (find_limit(f, &limit, name, sizeof(name), &err) != 0) {
+        printf("Tables: an all-to-all of all hosts is not counted: %s\n", err.text);
+    } else if (limit > 1 + 1e-9) {
+        printf("Tables: an all-to-all of all hosts is limited to 1/%.4g of the hosts' rate by %s\n",
+               limit, name);
+    } else {
+        printf("Tables: an all-to-all of all hosts can use the hosts' full rate\n");
     }
 }
 
@@ -309,7 +342,7 @@ static int show(const struct cli_args *args, struct ibshift_fabric *f)
             }
         }
         show_verdict(f, &shape);
-        show_tables(args, f);
+        show_tables(f);
         for (uint32_t i = f->switch_count; o->all && i-- > 0;) {
             show_switch(f, &shape, f->switches[i]);
         }
@@ -334,119 +367,48 @@ static int cmd_fabric_show(int argc, char **argv)
 
 /* `ibshift fabric check`: do the tables bring every packet to its host? */
 
-/* Up and down mean something where there are levels. */
-static bool has_levels(const struct ibshift_shape *shape)
-{
-    return shape->kind != IBSHIFT_SHAPE_TORUS && shape->digits != NULL;
-}
-
-/* Credit loops: of the tables alone, and with the service levels where they are known. */
-struct loops {
-    struct route_proof tables, levels;
-    unsigned vls; /* 0: no levels are known */
-};
-
-static void find_loops(const struct ibshift_fabric *f, struct loops *loops)
-{
-    route_verify_tables(f, &loops->tables);
-    if (route_verify_levels(f, &loops->vls, &loops->levels) != 0) {
-        loops->vls = 0;
-    }
-}
-
 /* The tables do not say which packets take which VL: with more than one, a cycle is a warning. */
-static void print_loops(const struct ibshift_fabric *f, const struct loops *loops)
+static void print_levels(const struct ibshift_fabric *f, const struct route_proof *proof,
+                         unsigned vls)
 {
-    const struct route_proof *proof = loops->vls > 0 ? &loops->levels : &loops->tables;
-
-    if (loops->tables.cycle_length == 0) {
-        printf("no credit loop: %" PRIu64 " dependencies between channels, acyclic on one VL\n",
-               loops->tables.dependencies);
-        return;
-    }
-    printf("on one VL these tables may deadlock%s\n",
-           loops->vls > 0 ? ""
-                          : " (with the SLs of an engine that uses several VLs they need not)");
-    if (loops->vls > 0) {
-        printf("with the service levels of all pairs, each on a VL of its own: ");
-    }
+    printf("with the service levels of all pairs, each on a VL of its own: ");
     if (proof->cycle_length == 0) {
         printf("no credit loop, %" PRIu64 " dependencies, acyclic on %u VLs\n", proof->dependencies,
-               loops->vls);
+               vls);
     } else {
         route_cycle_print(f, proof, stdout);
     }
 }
 
-static void print_check(const struct ibshift_table_check *c, const struct ibshift_shape *shape)
-{
-    printf("%" PRIu64 " routes from leaf switches to LIDs, the longest of %u links\n", c->routes,
-           c->longest);
-    printf("  %" PRIu64 " have no next hop, %" PRIu64 " run in circles, %" PRIu64
-           " end at another host, ",
-           c->lost, c->circles, c->strays);
-    if (has_levels(shape)) {
-        printf("%" PRIu64 " go up after going down\n", c->turns);
-    } else {
-        printf("not a tree: routes have no up or down\n");
-    }
-    for (unsigned i = 0; i < ibshift_warnings_kept(&c->problems); i++) {
-        printf("  %s\n", c->problems.text[i]);
-    }
-}
-
-static void print_check_json(const struct ibshift_table_check *c, const struct ibshift_shape *shape,
-                             const struct loops *loops)
-{
-    struct json j;
-
-    json_begin(&j, stdout);
-    json_value(&j, "routes", "%" PRIu64, c->routes);
-    json_value(&j, "longest", "%u", c->longest);
-    json_value(&j, "lost", "%" PRIu64, c->lost);
-    json_value(&j, "circles", "%" PRIu64, c->circles);
-    json_value(&j, "strays", "%" PRIu64, c->strays);
-    if (has_levels(shape)) {
-        json_value(&j, "up_after_down", "%" PRIu64, c->turns);
-    } else {
-        json_value(&j, "up_after_down", "null");
-    }
-    json_value(&j, "dependencies", "%" PRIu64, loops->tables.dependencies);
-    json_value(&j, "cycle", "%u", loops->tables.cycle_length);
-    if (loops->vls > 0) {
-        json_value(&j, "vls", "%u", loops->vls);
-        json_value(&j, "cycle_on_vls", "%u", loops->levels.cycle_length);
-    }
-    json_value(&j, "findings", "%u", shape->findings.count);
-    json_open(&j, "problems", '[');
-    for (unsigned i = 0; i < ibshift_warnings_kept(&c->problems); i++) {
-        json_text(&j, NULL, c->problems.text[i]);
-    }
-    json_close(&j, ']');
-    json_end(&j);
-}
-
 static int check(const struct cli_args *args, struct ibshift_fabric *f)
 {
     bool is_json = *(const bool *)args->context;
-    struct ibshift_shape shape;
-    struct ibshift_table_check result;
-    struct loops loops;
-    struct ibshift_error err;
+    struct route_proof tables, levels;
+    unsigned vls;
+    bool has_levels;
+    struct json j;
 
-    fabric_must(args, ibshift_shape_find(f, &shape, &err), &err);
-    fabric_must(
-        args, ibshift_fabric_check(f, has_levels(&shape) ? shape.node_level : NULL, &result, &err),
-        &err);
-    find_loops(f, &loops);
+    fabric_must_have_tables(args, f);
+    route_verify_tables(f, &tables);
+    has_levels = tables.cycle_length != 0 && route_verify_levels(f, &vls, &levels) == 0;
     if (is_json) {
-        print_check_json(&result, &shape, &loops);
+        json_begin(&j, stdout);
+        route_proof_json(&tables, &j);
+        if (has_levels) {
+            json_value(&j, "vls", "%u", vls);
+            json_value(&j, "cycle_on_vls", "%u", levels.cycle_length);
+        }
+        json_end(&j);
     } else {
-        print_check(&result, &shape);
-        print_loops(f, &loops);
+        route_proof_print(f, 1, &tables, stdout);
+        if (has_levels) {
+            print_levels(f, &levels, vls);
+        } else if (tables.cycle_length != 0) {
+            puts("with the service levels of an engine that uses several VLs they need not "
+                 "deadlock");
+        }
     }
-    ibshift_shape_free(&shape);
-    return result.lost + result.circles + result.strays != 0 ? CLI_FAILED : CLI_OK;
+    return tables.lost + tables.circles + tables.strays != 0 ? CLI_FAILED : CLI_OK;
 }
 
 static int cmd_fabric_check(int argc, char **argv)

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "fabric/live.h"
-#include "fabric/paths/route.h"
 #include "fabric/read/compiled.h"
 #include "fabric/sources.h"
 #include "proof/compare.h"
@@ -47,44 +46,29 @@ static int write_ordered(const struct cli_args *args, const char *path,
     return rc;
 }
 
-/* A job must not find out that its tables lead nowhere. */
-static int check_routes(const struct cli_args *args, const struct ibshift_fabric *f)
-{
-    struct ibshift_table_check check;
-    struct ibshift_error err;
-
-    fabric_must(args, ibshift_fabric_check(f, NULL, &check, &err), &err);
-    if (check.circles + check.strays != 0) {
-        return cli_error(args->command, "%" PRIu64 " of %" PRIu64 " routes do not arrive: %s",
-                         check.circles + check.strays, check.routes, check.problems.text[0]);
-    }
-    if (check.lost > check.routes / 2) { /* not hosts that are down */
-        return cli_error(args->command,
-                         "%" PRIu64 " of %" PRIu64
-                         " routes have no next hop: the tables are not complete: %s",
-                         check.lost, check.routes, check.problems.text[0]);
-    }
-    if (check.lost != 0) {
-        fprintf(stderr,
-                "ibshift %s: warning: %" PRIu64 " of %" PRIu64
-                " routes have no next hop; jobs that need them are refused:\n",
-                args->command, check.lost, check.routes);
-    }
-    for (unsigned i = 0; i < ibshift_warnings_kept(&check.problems); i++) {
-        fprintf(stderr, "  %s\n", check.problems.text[i]);
-    }
-    if (check.lost > IBSHIFT_WARNINGS) {
-        fprintf(stderr, "  and %" PRIu64 " more\n", check.lost - IBSHIFT_WARNINGS);
-    }
-    return CLI_OK;
-}
-
-/* What jobs must know of the tables: whether packets on one service level may wait in a circle. */
-static void find_loop(const struct cli_args *args, struct ibshift_fabric *f)
+/* A job must not find out that its tables lead nowhere; and it must know whether packets on one service level may wait
+ * in a circle. */
+static int check_tables(const struct cli_args *args, struct ibshift_fabric *f)
 {
     struct route_proof proof;
 
     route_verify_tables(f, &proof);
+    if (proof.circles + proof.strays != 0) {
+        return cli_error(args->command, "%" PRIu64 " of %" PRIu64 " routes do not arrive: %s",
+                         proof.circles + proof.strays, proof.routes, proof.broken);
+    }
+    if (proof.lost > proof.routes / 2) { /* not hosts that are down */
+        return cli_error(args->command,
+                         "%" PRIu64 " of %" PRIu64
+                         " routes have no next hop: the tables are not complete: %s",
+                         proof.lost, proof.routes, proof.broken);
+    }
+    if (proof.lost != 0) {
+        fprintf(stderr,
+                "ibshift %s: warning: %" PRIu64 " of %" PRIu64
+                " routes have no next hop; jobs that need them are refused: %s\n",
+                args->command, proof.lost, proof.routes, proof.broken);
+    }
     f->has_loop = proof.cycle_length != 0;
     if (f->has_loop && f->sl == NULL) {
         fprintf(stderr,
@@ -93,16 +77,7 @@ static void find_loop(const struct cli_args *args, struct ibshift_fabric *f)
                 "all-to-alls to other components\n",
                 args->command);
     }
-}
-
-static int check_tables(const struct cli_args *args, struct ibshift_fabric *f)
-{
-    int rc = check_routes(args, f);
-
-    if (rc == CLI_OK) {
-        find_loop(args, f);
-    }
-    return rc;
+    return CLI_OK;
 }
 
 #define PLACE "/etc/ibshift/fabric"

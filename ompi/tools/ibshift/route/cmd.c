@@ -115,113 +115,6 @@ static void write_sl2vl(const struct route *r, FILE *out)
     fabric_sl2vl_write(r->fabric, &r->lanes, out);
 }
 
-/* ---- what is said ---- */
-
-static void print_shifts(const struct route *r, const struct route_proof *p, FILE *out)
-{
-    char name[256];
-
-    if (p->shift_seed == 0) {
-        fprintf(out, "shifts: all %u over %u places: ", p->shifts, p->places);
-    } else {
-        fprintf(out, "shifts: %u of %u (seed %" PRIu64 "): ", p->shifts, p->places - 1,
-                p->shift_seed);
-    }
-    fprintf(out, "worst link %.2f flows on average, %u at worst\n", p->average, p->worst);
-    if (p->worst > 1) {
-        ibshift_link_name(r->fabric, p->worst_link, name, sizeof(name));
-        fprintf(out, "  shift by %u, LID + %u: %u flows on %s\n", p->worst_shift,
-                p->worst_lid_offset, p->worst, name);
-    }
-}
-
-static void print_proof(const struct route *r, const struct route_proof *p, FILE *out)
-{
-    char name[256];
-
-    fprintf(out, "routes: %" PRIu64 " from hosts to LIDs", p->routes);
-    if (p->broken[0] != '\0') {
-        fprintf(out,
-                "; %" PRIu64 " have no next hop, %" PRIu64 " run in circles, %" PRIu64
-                " end at another host\n  %s\n",
-                p->lost, p->circles, p->strays, p->broken);
-    } else {
-        fprintf(out, ", all arrive\n");
-    }
-    if (p->others != 0) {
-        fprintf(out, "routers and aggregation nodes: %" PRIu64 " routes from and to them, ",
-                p->others);
-        if (p->others_lost == 0) {
-            fprintf(out, "all arrive\n");
-        } else {
-            fprintf(out, "%" PRIu64 " do not arrive, none of them at a switch with hosts\n",
-                    p->others_lost);
-        }
-    }
-    if (p->switches_lost != 0) {
-        fprintf(out, "to switches: %" PRIu64 " of %" PRIu64 " routes do not arrive\n",
-                p->switches_lost, p->to_switches);
-    }
-    fprintf(out, "links per route:");
-    for (unsigned i = 0; i <= ROUTE_HOPS_MOST; i++) {
-        if (p->hops[i] != 0) {
-            fprintf(out, " %" PRIu64 " have %u%s", p->hops[i], i,
-                    i == ROUTE_HOPS_MOST ? " or more" : "");
-        }
-    }
-    fputc('\n', out);
-    if (p->cycle_length != 0) {
-        route_cycle_print(r->fabric, p, out);
-    } else {
-        fprintf(out,
-                "no credit loop: %" PRIu64 " dependencies between channels, %u VL%s, acyclic\n",
-                p->dependencies, r->vls_used, r->vls_used == 1 ? "" : "s");
-    }
-    if (p->links_used != 0) {
-        ibshift_link_name(r->fabric, p->load_link, name, sizeof(name));
-        fprintf(out,
-                "load: %u links between switches carry %u to %u routes, %.1f on average\n  "
-                "the most: %s\n",
-                p->links_used, p->load_least, p->load_most, p->load_mean, name);
-    }
-    print_shifts(r, p, out);
-}
-
-static void print_proof_json(const struct route_proof *p, struct json *j)
-{
-    json_value(j, "routes", "%" PRIu64, p->routes);
-    json_value(j, "lost", "%" PRIu64, p->lost);
-    json_value(j, "circles", "%" PRIu64, p->circles);
-    json_value(j, "strays", "%" PRIu64, p->strays);
-    json_value(j, "switches_lost", "%" PRIu64, p->switches_lost);
-    json_value(j, "others", "%" PRIu64, p->others);
-    json_value(j, "others_lost", "%" PRIu64, p->others_lost);
-    json_text(j, "broken", p->broken);
-    json_open(j, "hops", '{');
-    for (unsigned i = 0; i <= ROUTE_HOPS_MOST; i++) {
-        char links[16];
-
-        snprintf(links, sizeof(links), "%u", i);
-        if (p->hops[i] != 0) {
-            json_value(j, links, "%" PRIu64, p->hops[i]);
-        }
-    }
-    json_close(j, '}');
-    json_value(j, "dependencies", "%" PRIu64, p->dependencies);
-    json_value(j, "cycle", "%u", p->cycle_length);
-    json_value(j, "links", "%u", p->links_used);
-    json_open(j, "load", '{');
-    json_value(j, "least", "%u", p->load_least);
-    json_value(j, "mean", "%.3f", p->load_mean);
-    json_value(j, "most", "%u", p->load_most);
-    json_close(j, '}');
-    json_value(j, "places", "%u", p->places);
-    json_value(j, "shifts", "%u", p->shifts);
-    json_value(j, "seed", "%" PRIu64, p->shift_seed);
-    json_value(j, "average", "%.6f", p->average);
-    json_value(j, "worst", "%u", p->worst);
-}
-
 #define ENGINES_MOST 32
 #define LMC_KEPT     UINT32_MAX /* as in the fabric */
 
@@ -309,7 +202,7 @@ static void print(const struct route_run *run, const struct route *r,
             json_value(&j, "fullest_before", "%.0f", r->fullest_before);
         }
         if (proof != NULL) {
-            print_proof_json(proof, &j);
+            route_proof_json(proof, &j);
         }
         json_end(&j);
         return;
@@ -331,7 +224,7 @@ static void print(const struct route_run *run, const struct route *r,
                 r->fullest, r->fullest_before);
     }
     if (proof != NULL) {
-        print_proof(r, proof, out);
+        route_proof_print(r->fabric, r->vls_used, proof, out);
     }
 }
 

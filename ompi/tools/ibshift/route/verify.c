@@ -82,15 +82,15 @@ struct trips {
 static struct trips trips_of(const struct walker *w, uint32_t leaf, uint32_t goal)
 {
     const struct ibshift_fabric *f = w->r->fabric;
-    uint32_t peer = f->ports[goal].peer; /* none: its cable is gone */
-    uint32_t behind = peer == IBSHIFT_NO_PORT ? IBSHIFT_NO_PORT : f->ports[peer].node;
-    uint32_t sw = peer == IBSHIFT_NO_PORT ? IBSHIFT_NO_SWITCH : f->nodes[behind].switch_index;
+    uint32_t behind = ibshift_port_neighbour(f, goal), sw = ibshift_switch_behind(f, goal);
     bool is_here = behind == f->switches[leaf];
     bool is_host = f->nodes[f->ports[goal].node].kind == IBSHIFT_NODE_HCA;
-    bool is_on_switch = sw != IBSHIFT_NO_SWITCH;
-    struct trips trips = {.must_arrive =
-                              w->own[leaf] > 0 && (is_host || (is_on_switch && w->own[sw] > 0))};
+    struct trips trips = {.must_arrive = w->own[leaf] > 0 &&
+                                         (is_host || (sw != IBSHIFT_NO_SWITCH && w->own[sw] > 0))};
 
+    if (behind == IBSHIFT_NO_NODE) { /* its cable is gone, and no route to it is wanted */
+        return (struct trips){.must_arrive = false};
+    }
     if (is_host) {
         trips.hosts = w->own[leaf] - is_here;
         trips.others = w->others[leaf];
@@ -473,15 +473,4 @@ int route_verify_levels(const struct ibshift_fabric *f, unsigned *vls, struct ro
     fabric_sl2vl_free(&r.lanes);
     pool_free(&r.pool);
     return rc;
-}
-
-void route_cycle_print(const struct ibshift_fabric *f, const struct route_proof *p, FILE *out)
-{
-    char name[256];
-
-    fprintf(out, "credit loop: %u channels wait for each other\n", p->cycle_length);
-    for (unsigned i = 0; i < p->cycle_length && i < ROUTE_CYCLE_MOST; i++) {
-        ibshift_link_name(f, p->cycle[i].link, name, sizeof(name));
-        fprintf(out, "  %s, VL %u\n", name, p->cycle[i].vl);
-    }
 }

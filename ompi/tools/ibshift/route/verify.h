@@ -6,6 +6,7 @@
 #ifndef IBSHIFT_ROUTE_VERIFY_H
 #define IBSHIFT_ROUTE_VERIFY_H
 
+#include "json.h"
 #include "route/route.h"
 
 #define ROUTE_HOPS_MOST   64    /* links of the longest route counted apart */
@@ -64,6 +65,10 @@ static inline bool route_is_proven(const struct route_proof *proof)
     return proof->lost + proof->circles + proof->strays == 0 && proof->cycle_length == 0;
 }
 
+/* The proof in words, of tables on so many VLs, and as members of a JSON object. */
+void route_proof_print(const struct ibshift_fabric *f, unsigned vls,
+                       const struct route_proof *proof, FILE *out);
+void route_proof_json(const struct route_proof *proof, struct json *j);
 /* The cycle that was found. */
 void route_cycle_print(const struct ibshift_fabric *f, const struct route_proof *proof, FILE *out);
 
