@@ -151,11 +151,11 @@ static void bad_lines_are_told(void **state)
         {"0 1\n", "x:1: wants FROM TO BYTES"},
         {"0 1 5\nzero 1 5\n", "x:2: wants FROM TO BYTES"},
         {"0 1 5 6\n", "x:1: wants FROM TO BYTES"},
-        {"0 3 5\n", "x:1: from 0 to 3: wants two of 3 ranks"},
-        {"-1 2 5\n", "x:1: from -1 to 2: wants two of 3 ranks"},
-        {"1 1 5\n", "x:1: from 1 to 1: wants two of 3 ranks"},
-        {"0 1 -5\n", "x:1: -5 bytes: wants 0 to 1000000000"},
-        {"0 1 99999999999\n", "x:1: 99999999999 bytes: wants 0 to 1000000000"},
+        {"0 3 5\n", "x:1: wants two of the ranks 0 to 2"},
+        {"-1 2 5\n", "x:1: wants two of the ranks 0 to 2"},
+        {"1 1 5\n", "x:1: wants two of the ranks 0 to 2"},
+        {"0 1 -5\n", "x:1: wants 0 to 1000000000 bytes"},
+        {"0 1 99999999999\n", "x:1: wants 0 to 1000000000 bytes"},
         {"0 1 1000000000\n0 1 1\n", "x:2: from 0 to 1 more than 1000000000 bytes in all"},
     };
     struct ibshift_error err;

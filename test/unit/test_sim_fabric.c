@@ -140,20 +140,6 @@ static const struct scene {
      .sent = {{.from = 1, .to = 2, .bytes = 20 * MTU},
               {.from = 0, .to = 2, .bytes = 10 * MTU},
               {.from = 0, .to = 3, .bytes = MTU, .comes = WAY + 3 * PACKET}}},
-    /* Hosts 1 and 0 take turns on the cable to 2, and only when the second packet of host 0 leaves,
-     * its packet for 3 is the queue's head. */
-    {"the same with one queue an input",
-     "kary:4,1",
-     {.arbiter = SIM_FIFO},
-     {{.from = 1, .to = 2, .bytes = 20 * MTU},
-      {.from = 0, .to = 2, .bytes = 10 * MTU},
-      {.from = 0, .to = 3, .bytes = MTU, .comes = WAY + 4 * PACKET}}},
-    {"with one read: when that packet has left",
-     "kary:4,1",
-     {.arbiter = SIM_FIFO, .reads = 1},
-     {{.from = 1, .to = 2, .bytes = 20 * MTU},
-      {.from = 0, .to = 2, .bytes = 10 * MTU},
-      {.from = 0, .to = 3, .bytes = MTU, .comes = WAY + 5 * PACKET}}},
     /* In the first slot only 2 is wanted; in the second each output serves another input. */
     {"matching begins at the multiples of a packet's time",
      "kary:4,1",
@@ -358,7 +344,7 @@ static void deadlock(void **state)
     uint32_t links[8];
 
     options.buffer = MTU;
-    for (int arbiter = SIM_ROUND_ROBIN; arbiter <= SIM_FIFO; arbiter++) {
+    for (int arbiter = SIM_ROUND_ROBIN; arbiter <= SIM_MATCH; arbiter++) {
         options.arbiter = (enum sim_arbiter)arbiter;
         ring_of(&b, &options);
         assert_true(b.count < 5);
@@ -409,7 +395,7 @@ static void busy_is_not_stuck(void **state)
     int kind, events = 0;
 
     options.buffer = 2 * MTU;
-    for (int arbiter = SIM_ROUND_ROBIN; arbiter <= SIM_FIFO; arbiter++) {
+    for (int arbiter = SIM_ROUND_ROBIN; arbiter <= SIM_MATCH; arbiter++) {
         options.arbiter = (enum sim_arbiter)arbiter;
         set_up(&b, "kary:4,2", &options);
         for (uint32_t h = 1; h < 16; h++) {

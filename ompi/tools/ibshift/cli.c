@@ -136,6 +136,28 @@ int cli_parse_long(const char *text, long low, long high, long *value)
     return 0;
 }
 
+int cli_parse_bytes(const char *text, size_t length, uint64_t *bytes)
+{
+    static const char *const units[] = {"", "B", "K", "KiB", "M", "MiB", "G", "GiB"};
+    uint64_t number = 0;
+    size_t digits = 0;
+
+    for (; digits < length && digits < 13 && text[digits] >= '0' && text[digits] <= '9'; digits++) {
+        number = 10 * number + (uint64_t)(text[digits] - '0');
+    }
+    for (size_t i = 0; digits > 0 && i < sizeof(units) / sizeof(units[0]); i++) {
+        unsigned shift = (unsigned)i / 2 * 10;
+
+        if (strlen(units[i]) == length - digits &&
+            memcmp(units[i], text + digits, length - digits) == 0 &&
+            number <= UINT64_C(1) << 40 >> shift) {
+            *bytes = number << shift;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
 int cli_width(void)
 {
     const char *columns = getenv("COLUMNS");

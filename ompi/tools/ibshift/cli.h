@@ -63,6 +63,9 @@ int cli_run(const struct cli_commands *commands, int argc, char **argv);
 /* Whole decimal number within [low, high]; 0 or -EINVAL, *value untouched on failure. */
 int cli_parse_long(const char *text, long low, long high, long *value);
 
+/* Bytes up to 2^40, as 4096, 4K, 4KiB, 1M or 1G; 0 or -EINVAL, *bytes untouched on failure. */
+int cli_parse_bytes(const char *text, size_t length, uint64_t *bytes);
+
 /* Behind a noun of so many. */
 static inline const char *cli_plural(uint64_t count)
 {

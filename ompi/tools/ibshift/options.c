@@ -84,16 +84,27 @@ static int cli_written(const char *command, const char *path, int rc)
                                strerror(-rc));
 }
 
+/* Its value may have K, M or G behind it. */
+static bool has_bytes(const struct cli_option *o)
+{
+    return o->value != NULL && strcmp(o->value, "BYTES") == 0;
+}
+
 static int take_number(const struct cli_args *args, const struct cli_option *o, const char *text)
 {
     bool is_whole = o->kind != CLI_REAL;
     char wanted[96], *end;
     double value = strtod(text, &end);
+    uint64_t bytes;
 
+    if (is_whole && cli_parse_bytes(text, strlen(text), &bytes) == 0 && has_bytes(o)) {
+        value = (double)bytes;
+        end = (char *)text + strlen(text);
+    }
     if (end == text || *end != '\0' || !(value >= o->low && value <= o->high) ||
         (is_whole && value != floor(value))) {
-        snprintf(wanted, sizeof(wanted), "a %snumber from %.15g to %.15g", is_whole ? "whole " : "",
-                 o->low, o->high);
+        snprintf(wanted, sizeof(wanted), "a %snumber from %.15g to %.15g%s",
+                 is_whole ? "whole " : "", o->low, o->high, has_bytes(o) ? ", as 4096 or 4K" : "");
         return cli_bad_value(args->command, o->name, text, wanted);
     }
     if (o->kind == CLI_WHOLE) {
@@ -250,14 +261,26 @@ int cli_output_close(const char *command, const char *path, struct output *out, 
     return status == CLI_OK ? cli_written(command, path, rc) : status;
 }
 
+static const char *output_of(const struct cli_option *o)
+{
+    return o->kind == CLI_OUTPUT ? *(const char **)o->where : NULL;
+}
+
+/* Two of one name would leave one. */
 static int check_outputs(const struct cli_args *args)
 {
     int rc = CLI_OK;
 
     for (const struct cli_option *o = args->options; rc == CLI_OK && o->name != NULL; o++) {
-        if (o->kind == CLI_OUTPUT && *(const char **)o->where != NULL) {
-            rc = cli_check_output(args->command, *(const char **)o->where, o->words);
+        const char *path = output_of(o);
+
+        for (const struct cli_option *p = args->options; path != NULL && p < o; p++) {
+            if (output_of(p) != NULL && strcmp(output_of(p), path) == 0) {
+                return cli_error(args->command, "%s and %s both write '%s': name two files",
+                                 p->name, o->name, path);
+            }
         }
+        rc = path != NULL ? cli_check_output(args->command, path, o->words) : CLI_OK;
     }
     return rc;
 }

@@ -16,6 +16,8 @@ struct bound {
     enum ibshift_collective collective;
     const char *certificate, *output;
     bool is_json;
+    uint32_t
+        each; /* ranks of a host, beside those of the placement: all hosts have as many times more */
     struct fabric_net net;
     double time;      /* with any routes */
     bool *is_inside;  /* [node]: of allgather and reduce_scatter */
@@ -95,6 +97,20 @@ static void price_stages(struct bound *b)
                 &(struct ibshift_error){"no memory"});
 }
 
+/* Of one rank a host to `each`: all blocks between two hosts go the same way, so times grow as these do. A ring's stages are as
+ * many as ranks, each as long. */
+static void scale(struct bound *b)
+{
+    uint32_t ranks = b->job.placement->ranks;
+    double more = b->collective == IBSHIFT_ALLTOALL ? (double)b->each * b->each : b->each;
+
+    b->time *= more;
+    b->routed *= more;
+    b->cost *= b->collective == IBSHIFT_ALLTOALL || ranks < 2
+                   ? more
+                   : ((double)ranks * b->each - 1) / (ranks - 1);
+}
+
 static double share_of(const struct bound *b, double cost)
 {
     return b->time > 0 ? cost / b->time : 1;
@@ -103,9 +119,10 @@ static double share_of(const struct bound *b, double cost)
 static void print(const struct bound *b)
 {
     char link[200];
-    uint32_t inside = 0;
+    uint32_t inside = 0, ranks = b->job.placement->ranks * b->each;
 
-    fabric_job_print(&b->job);
+    printf("%u rank%s on %u host%s", ranks, cli_plural(ranks), b->job.placement->hosts,
+           cli_plural(b->job.placement->hosts));
     printf(": %s, in times of a block on the fastest host's cable\n",
            ibshift_collective_name(b->collective));
     printf("bound    %.6g  on any routes, proved by ", b->time);
@@ -128,7 +145,7 @@ static void print_json(const struct bound *b)
 
     json_begin(&j, stdout);
     json_value(&j, "hosts", "%u", b->job.placement->hosts);
-    json_value(&j, "ranks", "%u", b->job.placement->ranks);
+    json_value(&j, "ranks", "%u", b->job.placement->ranks * b->each);
     json_text(&j, "collective", ibshift_collective_name(b->collective));
     json_value(&j, "bound", "%.9g", b->time);
     if (b->is_inside == NULL) {
@@ -150,7 +167,7 @@ static void write_certificate(const struct bound *b, FILE *out)
         uint32_t port = f->hosts[p->host[m]];
 
         fprintf(out, "host 0x%016" PRIx64 " %u %u\n", f->nodes[f->ports[port].node].guid,
-                f->ports[port].number, p->start[m + 1] - p->start[m]);
+                f->ports[port].number, (p->start[m + 1] - p->start[m]) * b->each);
     }
     for (uint32_t n = 0; b->is_inside != NULL && n < b->net.nodes; n++) {
         uint64_t guid = f->nodes[fabric_net_node(&b->net, n)].guid;
@@ -230,6 +247,7 @@ static void find(struct bound *b)
         b->time = fabric_bound_cut(&b->net, &b->is_inside);
         price_ring(b);
     }
+    scale(b);
 }
 
 int cmd_fabric_bound(int argc, char **argv)
@@ -259,7 +277,11 @@ int cmd_fabric_bound(int argc, char **argv)
         return cli_error(b.args.command, "-o: an all-to-all has no ring; ibshift fabric schedule "
                                          "writes its order");
     }
+    b.each = b.job.ranks_per_host > 0 ? b.job.ranks_per_host : 1;
+    b.job.ranks_per_host = 1;
     fabric_job_open(&b.args, &b.job);
+    fabric_args_tell_adaptive(&b.args, b.job.fabric,
+                              "the bound is of any routes; the plan is counted on the tables");
     find(&b);
     rc = save(&b, b.certificate, write_certificate);
     rc = rc == CLI_OK ? save(&b, b.output, write_ring) : rc;

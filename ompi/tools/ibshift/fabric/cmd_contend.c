@@ -226,14 +226,6 @@ static void print_flows_json(const struct contend *c, const uint32_t *guilty, un
     json_end(&j);
 }
 
-static void suggest(const struct contend *c)
-{
-    if (!c->json && c->plan == NULL && !c->schedule && c->result.sum > 1.01 * c->result.bound) {
-        fabric_job_next(&c->args, &c->job, "fabric schedule", "",
-                        "searches for a cheaper order, or a table of stages");
-    }
-}
-
 int cmd_fabric_contend(int argc, char **argv)
 {
     struct contend c = {.order = NULL};
@@ -286,7 +278,6 @@ int cmd_fabric_contend(int argc, char **argv)
     count_flows(&c);
     count = find_guilty(&c, guilty);
     (c.json ? print_flows_json : print_flows)(&c, guilty, count);
-    suggest(&c);
     ibshift_contention_free(&c.result);
     ibshift_plan_flows_close(&c.flows);
     ibshift_order_free(&c.shift);
@@ -456,10 +447,6 @@ int cmd_fabric_schedule(int argc, char **argv)
     status = s.output != NULL ? write_file(&s) : CLI_OK;
     if (status == CLI_OK) {
         (s.json ? print_found_json : print_found)(&s);
-    }
-    if (status == CLI_OK && !s.json) {
-        fabric_job_next(&s.args, &s.job, "sim", " --svg use.svg",
-                        "runs it packet by packet, and draws the use of the links");
     }
     ibshift_arrangement_free(&s.found);
     fabric_job_close(&s.job);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "fabric/cmd.h"
 #include "fabric/graph/random.h"
@@ -79,32 +78,6 @@ void fabric_job_print(const struct fabric_job *job)
 
     printf("%u rank%s on %u host%s", p->ranks, cli_plural(p->ranks), p->hosts,
            cli_plural(p->hosts));
-}
-
-/* As a shell takes it: names of synthetic fabrics have semicolons. */
-static void print_word(const char *text)
-{
-    printf(strpbrk(text, " ;&|<>()$*?") != NULL ? " '%s'" : " %s", text);
-}
-
-void fabric_job_next(const struct cli_args *args, const struct fabric_job *job, const char *command,
-                     const char *options, const char *why)
-{
-    if (!isatty(STDOUT_FILENO)) {
-        return;
-    }
-    printf("\nnext: ibshift %s", command);
-    for (unsigned i = 0; i < args->count; i++) {
-        print_word(args->positional[i]);
-    }
-    if (job->hosts != NULL) {
-        printf(" --hosts");
-        print_word(job->hosts);
-    }
-    if (job->ranks_per_host > 1) {
-        printf(" --ranks-per-host %u", job->ranks_per_host);
-    }
-    printf("%s\n      %s\n", options, why);
 }
 
 /* Options that say what a job does: in which order, by which plan. */

@@ -90,11 +90,6 @@ uint32_t *fabric_job_rails(const struct cli_args *args, struct fabric_job *job,
 /* "64 ranks on 16 hosts", with which what is printed for people begins. */
 void fabric_job_print(const struct fabric_job *job);
 
-/* Who reads a terminal is told the next command, for the same fabric and hosts; files and pipes have
- * nothing of it. */
-void fabric_job_next(const struct cli_args *args, const struct fabric_job *job, const char *command,
-                     const char *options, const char *why);
-
 /* "random:7" and the like: numbers behind the word and a colon, `count` of them; false: another
  * word. *status: CLI_USAGE where they are not there. */
 bool fabric_job_numbers(const struct cli_args *args, const char *text, const char *word,
@@ -121,7 +116,7 @@ const struct ibshift_alg *fabric_job_plan(const struct cli_args *args, struct fa
 /* `ibshift fabric contend --matrix`: an all-to-all whose blocks differ. */
 struct fabric_matrix {
     const char *text;        /* of fabric/matrix.h; NULL: all blocks are alike */
-    uint64_t bytes;          /* 0: not given */
+    uint32_t bytes;          /* 0: not given */
     const char *certificate; /* a file to write, or NULL */
 };
 
@@ -129,8 +124,8 @@ struct fabric_matrix {
     {"--matrix", 0, CLI_TEXT, "MATRIX", MATRIX_HELP, .where = &(matrix).text},                     \
         {"--bytes",                                                                                \
          'm',                                                                                      \
-         CLI_LONG,                                                                                 \
-         "N",                                                                                      \
+         CLI_WHOLE,                                                                                \
+         "BYTES",                                                                                  \
          "bytes of a block of a --matrix that is made, in the mean; of spread and builder the "    \
          "longest (default: 65536)",                                                               \
          .where = &(matrix).bytes,                                                                 \

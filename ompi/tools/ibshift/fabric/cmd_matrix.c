@@ -6,7 +6,7 @@
 #include "fabric/matrix.h"
 #include "fabric/paths/contend.h"
 
-enum { BLOCK = 65536 };
+enum { BLOCK = 65536, RANKS_MOST = 16384 /* 2 GiB */ };
 
 struct matrix {
     const struct cli_args *args;
@@ -104,13 +104,22 @@ int fabric_contend_matrix(const struct cli_args *args, struct fabric_job *job,
                           const struct fabric_matrix *given, bool is_json)
 {
     const struct ibshift_placement *p = job->placement;
-    uint64_t *bytes = pool_new(&job->pool, (size_t)p->ranks * p->ranks, sizeof(*bytes));
-    struct matrix m = {.args = args, .job = job, .given = given, .bytes = bytes};
+    uint64_t *bytes;
+    struct matrix m = {.args = args, .job = job, .given = given};
     struct ibshift_error err;
     struct output out;
     char link[200];
     int rc = CLI_OK;
 
+    if (given->bytes > 0 && !matrix_is_made(given->text)) {
+        return cli_error(args->command, "--bytes: the blocks of the file %.60s are as it says",
+                         given->text);
+    }
+    if (p->ranks > RANKS_MOST) {
+        return cli_error(args->command, "--matrix: at most %d ranks, there are %u", RANKS_MOST,
+                         p->ranks);
+    }
+    m.bytes = bytes = pool_new(&job->pool, (size_t)p->ranks * p->ranks, sizeof(*bytes));
     fabric_must(
         args,
         matrix_fill(bytes, p->ranks, given->text, given->bytes > 0 ? given->bytes : BLOCK, &err),

@@ -105,10 +105,6 @@ int cmd_fabric_modes(int argc, char **argv)
     fabric_args_tell_adaptive(&m.args, m.job.fabric, FABRIC_COUNTS_TABLES);
     count_modes(&m);
     (m.is_json ? print_json : print_text)(&m);
-    if (!m.is_json) {
-        fabric_job_next(&m.args, &m.job, "fabric schedule", "",
-                        "the order that a job would take, with its LIDs");
-    }
     fabric_job_close(&m.job);
     return CLI_OK;
 }

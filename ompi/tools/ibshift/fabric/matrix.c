@@ -73,7 +73,7 @@ static void make_builder(struct matrix *m)
 
 static void make_topk(struct matrix *m)
 {
-    uint64_t few = m->number < m->ranks ? m->number : m->ranks - 1;
+    uint64_t few = m->number;
 
     for (uint32_t from = 0; from < m->ranks; from++) {
         shuffle(m);
@@ -147,6 +147,13 @@ static const struct kind *kind_of(const char *text, size_t *length)
     return NULL;
 }
 
+bool matrix_is_made(const char *text)
+{
+    size_t length;
+
+    return kind_of(text, &length) != NULL;
+}
+
 /* ":NUMBER" as often as wanted, and nothing behind. */
 static bool take_numbers(const char *text, int count, uint64_t numbers[2])
 {
@@ -208,6 +215,10 @@ int matrix_fill(uint64_t *into, uint32_t ranks, const char *text, uint64_t bytes
     if (kind == NULL) {
         return read_path(into, ranks, text, err);
     }
+    if (kind->make == make_topk && take_numbers(text + length, 2, numbers) && numbers[0] >= ranks) {
+        return ibshift_fail(err, -EINVAL, "%.60s: of %u ranks each has %u others", text, ranks,
+                            ranks - 1);
+    }
     if (!take_numbers(text + length, kind->numbers, numbers) ||
         (kind->numbers == 2 && (numbers[0] == 0 || numbers[0] > RATIO_MAX))) {
         return ibshift_fail(err, -EINVAL, "%.60s: %s wants %s", text, kind->name, kind->wants);
@@ -248,12 +259,12 @@ int matrix_read(uint64_t *into, uint32_t ranks, FILE *file, const char *name,
             return ibshift_fail(err, -EINVAL, "%s:%u: wants FROM TO BYTES", name, line);
         }
         if (from < 0 || to < 0 || from >= ranks || to >= ranks || from == to) {
-            return ibshift_fail(err, -EINVAL, "%s:%u: from %lld to %lld: wants two of %u ranks",
-                                name, line, from, to, ranks);
+            return ibshift_fail(err, -EINVAL, "%s:%u: wants two of the ranks 0 to %u", name, line,
+                                ranks - 1);
         }
         block = &into[(size_t)from * ranks + (size_t)to];
         if (bytes < 0 || bytes > MATRIX_MOST) {
-            return ibshift_fail(err, -EINVAL, "%s:%u: %lld bytes: wants 0 to %d", name, line, bytes,
+            return ibshift_fail(err, -EINVAL, "%s:%u: wants 0 to %d bytes", name, line,
                                 MATRIX_MOST);
         }
         *block += (uint64_t)bytes;

@@ -33,6 +33,8 @@ int matrix_fill(uint64_t *into, uint32_t ranks, const char *text, uint64_t bytes
 /* 0, or -EINVAL: nobody has anything for another rank. */
 int matrix_check(const uint64_t *bytes, uint32_t ranks, const char *text,
                  struct ibshift_error *err);
+/* Of one of the words, not read from a file. */
+bool matrix_is_made(const char *text);
 int matrix_read(uint64_t *into, uint32_t ranks, FILE *file, const char *name,
                 struct ibshift_error *err);
 

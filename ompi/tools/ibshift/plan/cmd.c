@@ -1,4 +1,4 @@
-/* `ibshift plan`: the algorithms as they run, listed, printed, proved and priced as text or JSON, and
+/* `ibshift plan`: the algorithms as they run, listed, printed, proved and priced, and
  * what these commands share with the pictures and the comparison. */
 #include "plan/cmd.h"
 
@@ -176,41 +176,7 @@ static int plan_list(struct plan_args *args)
     return plan_close(args, CLI_OK);
 }
 
-static void step_json(struct json *j, const struct ibshift_step *step, uint32_t rank,
-                      uint32_t round)
-{
-    json_open(j, NULL, '{');
-    json_value(j, "rank", "%u", rank);
-    json_value(j, "round", "%u", round);
-    json_text(j, "kind",
-              step->kind == IBSHIFT_STEP_REDUCE_AFTER ? "reduce_after"
-                                                      : ibshift_kind_name(step->kind));
-    json_text(j, "buffer", ibshift_buffer_name(step->buf));
-    json_value(j, "first", "%u", step->first);
-    json_value(j, "count", "%u", step->count);
-    if (!ibshift_step_is_local(step)) {
-        json_value(j, "peer", "%u", step->peer);
-        json_value(j, "tag", "%u", step->tag);
-        json_value(j, "part", "%u", step->part);
-    } else {
-        json_text(j, "source", ibshift_buffer_name(step->src));
-        json_value(j, "from", "%u", step->from);
-    }
-    if (step->kind >= IBSHIFT_STEP_REDUCE) {
-        json_text(j, "with", ibshift_buffer_name(step->with));
-        json_value(j, "beside", "%u", step->beside);
-    } else if (step->kind == IBSHIFT_STEP_COPY && step->strided != IBSHIFT_CONTIGUOUS) {
-        json_text(j, "strided", step->strided == IBSHIFT_STRIDED_SOURCE ? "source" : "target");
-        json_value(j, "run", "%u", step->run);
-        json_value(j, "stride", "%d", step->stride);
-    }
-    json_value(j, "need", "%u", step->need);
-    json_value(j, "drain", "%u", step->drain);
-    json_close(j, '}');
-}
-
-/* j: NULL: as text. */
-static void print_rank(const struct plan_args *args, FILE *out, struct json *j, uint32_t rank)
+static void print_rank(const struct plan_args *args, FILE *out, uint32_t rank)
 {
     uint32_t rounds = args->alg->rounds(&args->plan, rank);
     struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
@@ -220,12 +186,8 @@ static void print_rank(const struct plan_args *args, FILE *out, struct json *j, 
         int count = args->alg->emit(&args->plan, rank, round, steps);
 
         for (int i = 0; i < count; i++) {
-            if (j != NULL) {
-                step_json(j, &steps[i], rank, round);
-            } else {
-                ibshift_step_format(&steps[i], rank, round, line, sizeof(line));
-                fprintf(out, "%s\n", line);
-            }
+            ibshift_step_format(&steps[i], rank, round, line, sizeof(line));
+            fprintf(out, "%s\n", line);
         }
     }
 }
@@ -234,12 +196,10 @@ static int plan_print(struct plan_args *args)
 {
     uint32_t first = args->rank >= 0 ? (uint32_t)args->rank : 0;
     uint32_t end = args->rank >= 0 ? first + 1 : args->plan.ranks;
-    bool is_json = args->is_json;
     FILE *out;
-    struct json j;
 
-    if (args->is_goal && (is_json || args->rank >= 0)) {
-        return cli_error(args->command, "--goal takes neither --json nor --rank");
+    if (args->is_goal && args->rank >= 0) {
+        return cli_error(args->command, "--goal takes no --rank");
     }
     out = plan_open(args);
     if (out == NULL) {
@@ -249,14 +209,8 @@ static int plan_print(struct plan_args *args)
         plan_goal(args, out);
         return plan_close(args, CLI_OK);
     }
-    if (is_json) {
-        plan_json_begin(&j, out, "steps");
-    }
     for (uint32_t rank = first; rank < end && !ferror(out); rank++) {
-        print_rank(args, out, is_json ? &j : NULL, rank);
-    }
-    if (is_json) {
-        plan_json_end(&j);
+        print_rank(args, out, rank);
     }
     return plan_close(args, CLI_OK);
 }
@@ -266,19 +220,9 @@ static int plan_print(struct plan_args *args)
 static int report(const struct plan_args *args, int rc, const struct ibshift_check_result *result)
 {
     char title[160];
-    struct json j;
 
     plan_title(args, title, sizeof(title));
-    if (args->is_json) {
-        json_begin(&j, stdout);
-        json_text(&j, "plan", title);
-        json_bool(&j, "right", rc == 0);
-        json_value(&j, "steps", "%" PRIu64, result->steps);
-        json_value(&j, "messages", "%" PRIu64, result->messages);
-        json_value(&j, "blocks", "%" PRIu64, result->blocks);
-        json_text(&j, "why", rc == 0 ? "" : result->why);
-        json_end(&j);
-    } else if (rc == 0) {
+    if (rc == 0) {
         printf("right: %s, window %u%s: %llu steps, %llu messages, %llu blocks sent\n", title,
                args->window, args->in_place ? ", in place" : "", (unsigned long long)result->steps,
                (unsigned long long)result->messages, (unsigned long long)result->blocks);
@@ -323,9 +267,9 @@ static int plan_check(struct plan_args *args)
 
 static const struct plan_command plan_commands[] = {
     {"list", "c", "jo", "all algorithms, or those of one collective", plan_list},
-    {"print", "CA", "PrRkScOlbTxHDNLmegpjo",
-     "the steps, one line each, as the executor traces them", plan_print},
-    {"check", "CA", "PRkScOlbTxHDNLmpwisj", "prove it right: all ranks, all blocks, no deadlock",
+    {"print", "CA", "PrRkScOlbTxHDNLmegpo", "the steps, one line each, as the executor traces them",
+     plan_print},
+    {"check", "CA", "PRkScOlbTxHDNLmpwis", "prove it right: all ranks, all blocks, no deadlock",
      plan_check},
     {"price", "CA", "PRkScOlbTxHDNLCnmewzpMjo", "the modelled time", plan_price},
     {"compare", "C", "PRkScOlbTHDLCnmewzpMjo",

@@ -154,25 +154,6 @@ static int set_rank(void *where, const char *text)
                : cli_bad_value(args->command, "--rank", text, "a rank or 'all'");
 }
 
-static int parse_size(const char *text, size_t length, uint64_t *size)
-{
-    char *end;
-    unsigned long long number;
-    unsigned shift;
-
-    if (length == 0 || text[0] < '0' || text[0] > '9') {
-        return -1;
-    }
-    number = strtoull(text, &end, 10);
-    shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
-    end += shift > 0;
-    if (end != text + length || number > (UINT64_C(1) << 40) >> shift) {
-        return -1;
-    }
-    *size = (uint64_t)number << shift;
-    return 0;
-}
-
 static int add_size(struct plan_args *args, uint64_t size)
 {
     if (args->size_count == PLAN_SIZES_MAX) {
@@ -196,12 +177,13 @@ static int set_sizes(void *where, const char *text)
         uint64_t first, last;
         int rc = CLI_OK;
 
-        if (parse_size(at, dots != NULL ? (size_t)(dots - at) : length, &first) != 0) {
+        if (cli_parse_bytes(at, dots != NULL ? (size_t)(dots - at) : length, &first) != 0) {
             return cli_bad_value(args->command, "--bytes", text, wanted);
         }
         last = first;
-        if (dots != NULL && (parse_size(dots + 2, length - (size_t)(dots + 2 - at), &last) != 0 ||
-                             last < first || first == 0)) {
+        if (dots != NULL &&
+            (cli_parse_bytes(dots + 2, length - (size_t)(dots + 2 - at), &last) != 0 ||
+             last < first || first == 0)) {
             return cli_bad_value(args->command, "--bytes", text, wanted);
         }
         do {
@@ -319,7 +301,7 @@ static size_t use_rows(struct plan_args *args, struct cli_option *to)
         {"--bytes", 'm', CLI_TAKEN, "SIZES",
          "bytes of a block (of the vector for bcast and reductions): 8,4K or 8..1M", .where = args,
          .take = set_sizes},
-        {"--element", 'e', CLI_WHOLE, "N",
+        {"--element", 'e', CLI_WHOLE, "BYTES",
          "bytes of an element: vectors are cut at whole ones (default: 1)", .where = &args->element,
          .low = 1, .high = 1 << 20},
         {"--window", 'w', CLI_WHOLE, "N",
@@ -382,8 +364,17 @@ static int check_ending(const struct plan_args *args)
 /* What was not given, and what follows from what was. */
 static int complete(struct plan_args *args)
 {
+    bool is_unread = strchr(args->row->options, 'g') != NULL && !args->is_goal &&
+                     (args->has_sizes || args->element > 0 || args->model_source != NULL);
     int rc = args->model_source != NULL ? CLI_OK : set_params(args, "typical");
 
+    if (is_unread) {
+        return cli_error(args->command, "--bytes, --element and --params go with --goal");
+    }
+    if (args->is_goal && args->size_count > 1) {
+        return cli_error(args->command, "--goal: one size, not %d", args->size_count);
+    }
+    args->element = args->element > 0 ? args->element : 1;
     args->has_radix = args->plan.radix > 0;
     args->plan.radix = args->has_radix ? args->plan.radix : 1;
     args->has_segments = args->plan.segments > 0;
@@ -421,7 +412,6 @@ int plan_args_parse(struct plan_args *args, const struct plan_command *command, 
         .rank = -1,
         .sizes = {8},
         .size_count = 1,
-        .element = 1,
         .window = 32,
         .processors = 1,
         .near = ibshift_model_node,

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* What `ibshift sim` says. */
 
@@ -113,15 +112,6 @@ static void sim_print_json(const struct sim_command *c)
     json_end(&j);
 }
 
-static void suggest(const struct sim_command *c, int status)
-{
-    if (status != CLI_OK || c->json || c->plan != NULL || c->as != NULL) {
-        return;
-    }
-    fabric_job_next(&c->args, &c->job, "sim", " --place random:1 --as ompi --svg ompi.svg",
-                    "what Open MPI does from ranks at random places; --as mpich and ucc as well");
-}
-
 static int run(struct sim_command *c)
 {
     struct ibshift_error err;
@@ -147,7 +137,6 @@ static int run(struct sim_command *c)
     if (status != CLI_USAGE) {
         (c->json ? sim_print_json : sim_print_text)(c);
         sim_failure_print(c);
-        suggest(c, status);
     }
     sim_run_close(&c->run);
     return status;

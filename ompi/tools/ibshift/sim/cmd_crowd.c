@@ -2,11 +2,12 @@
 #include "sim/cmd.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "fabric/graph/lines.h"
 
 enum {
     NAME_ROOM = 280,
@@ -123,11 +124,12 @@ static int read_lines(struct crowd *w, FILE *file, const char *path)
 static int read_file(struct crowd *w)
 {
     const char *path = w->c->jobs_file, *command = w->c->args.command;
-    FILE *file = fopen(strcmp(path, "-") == 0 ? "/dev/stdin" : path, "re");
+    struct ibshift_error err;
+    FILE *file = ibshift_lines_file(strcmp(path, "-") == 0 ? "/dev/stdin" : path, &err);
     int status;
 
     if (file == NULL) {
-        return cli_error(command, "--jobs %.200s: %s (or a number)", path, strerror(errno));
+        return cli_error(command, "--jobs: %.300s: wants a file or a number", err.text);
     }
     status = read_lines(w, file, path);
     fclose(file);

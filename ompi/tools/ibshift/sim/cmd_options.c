@@ -15,7 +15,7 @@ enum {
     WORDS_MAX = 64,      /* of a line of --jobs */
 };
 
-const char *const sim_arbiter_names[] = {"rr", "islip", "fifo", NULL};
+const char *const sim_arbiter_names[] = {"rr", "islip", NULL};
 const char *const sim_chooser_names[] = {"queues", "credits", "chance", NULL};
 const char *const sim_pattern_names[] = {"random", "shift", "reversal", "transpose", NULL};
 
@@ -94,8 +94,7 @@ static const struct cli_option other_options[] = {
     {"--quiet", 0, CLI_FLAG, NULL, "no progress bar", .where = &given.quiet},
     /* Lanes, and how switches choose. */
     {"--arbiter", 0, CLI_CHOICE, "NAME",
-     "of switches: rr (outputs in turn), islip (matching in slots) or fifo (one queue per "
-     "input) (default: rr)",
+     "of switches: rr (outputs in turn) or islip (matching in slots) (default: rr)",
      .where = &given.fabric.arbiter, .words = sim_arbiter_names},
     {"--adaptive", 0, CLI_FLAG, NULL,
      "switches choose among shortest routes, packet by packet, by the length of queues",
@@ -137,7 +136,7 @@ static const struct cli_option other_options[] = {
      .where = &given.skew, .low = 0, .high = 1e6},
     {"--control", 0, CLI_REAL, "U", "a grant takes the time of U messages (default: 0.1)",
      .where = &given.control, .low = 0, .high = 1e3},
-    {"--grant-bytes", 0, CLI_WHOLE, "N",
+    {"--grant-bytes", 0, CLI_WHOLE, "BYTES",
      "grants are packets on VL 1 (default: 0, beside the fabric)", .where = &given.net.grant_bytes,
      .low = 0, .high = 4096},
     {"--overhead", 0, CLI_WHOLE, "NS", "a processor's time for a post or a completion (default: 0)",
@@ -178,34 +177,18 @@ static const struct cli_option other_options[] = {
      .where = &given.span, .low = 1, .high = 1e9},
 };
 
-/* "8", "16KiB" or "2048B"; has_unit: it is a number of bytes. */
-static bool scan_bytes(const char *text, double *value, bool *has_unit)
-{
-    static const struct {
-        const char *name;
-        double bytes;
-    } units[] = {{"", 1}, {"B", 1}, {"KiB", 1024}, {"MiB", 1024 * 1024}};
-    char *end;
-    double number = strtod(text, &end);
-
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && end != text; i++) {
-        if (strcmp(end, units[i].name) == 0) {
-            *value = number * units[i].bytes;
-            *has_unit = i > 0;
-            return *value >= 0 && *value <= 1e9 && *value == floor(*value);
-        }
-    }
-    return false;
-}
-
-/* A burst beyond the message would be another model, that of whole messages in turn, unnoticed. */
+/* Packets, or with a unit bytes. A burst beyond the message would be another model, that of whole messages in turn,
+ * unnoticed. */
 static int take_burst(struct sim_command *c)
 {
-    double most = ceil(c->size / c->fabric.mtu), packets = 1;
-    bool is_bytes = false, is_number = burst == NULL || scan_bytes(burst, &packets, &is_bytes);
+    double most = ceil(c->size / c->fabric.mtu);
+    uint64_t packets = 1;
+    bool is_number = burst == NULL || cli_parse_bytes(burst, strlen(burst), &packets) == 0;
 
-    packets = is_bytes ? ceil(packets / c->fabric.mtu) : packets;
-    if (!is_number || packets < 1 || packets > most) {
+    if (burst != NULL && burst[strspn(burst, "0123456789")] != '\0') {
+        packets = (packets + c->fabric.mtu - 1) / c->fabric.mtu;
+    }
+    if (!is_number || packets < 1 || (double)packets > most) {
         return cli_error(c->args.command,
                          "--burst %.40s: wants packets, 1 to the message's %.0f, or bytes like "
                          "16KiB",

@@ -34,8 +34,6 @@ enum sim_arbiter {
     /* The same queues, but once in the time of a full packet outputs grant and inputs accept, each
      * in turn, until nothing more can be matched. */
     SIM_MATCH,
-    /* One queue for each input and VL: who waits behind its head waits for the head's output. */
-    SIM_FIFO,
 };
 
 /* What an adaptive switch chooses an output by. */
@@ -251,12 +249,11 @@ struct sim_fabric {
     uint64_t bin_width; /* ps */
 };
 
-/* Packets from an input for an output on a VL; in a FIFO those for all outputs. */
+/* Packets from an input for an output on a VL. */
 static inline struct sim_queue_ends *
 sim_queue_of(const struct sim_fabric *f, const struct sim_port *in, unsigned lane, unsigned out)
 {
-    return &f->queues[in->queues + (size_t)lane * in->ports +
-                      (f->options.arbiter == SIM_FIFO ? 0 : out)];
+    return &f->queues[in->queues + (size_t)lane * in->ports + out];
 }
 
 /* Puts a packet on the cable out of a port. */

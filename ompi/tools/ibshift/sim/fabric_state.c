@@ -8,7 +8,7 @@
 static int check_options(const struct sim_fabric_options *o, struct ibshift_error *err)
 {
     assert(o->mtu >= 1 && o->mtu <= SIM_MTU_MAX && o->reads >= 1 && o->reads <= 255);
-    assert(o->lanes >= 1 && o->lanes <= SIM_LANES_MAX && o->arbiter <= SIM_FIFO);
+    assert(o->lanes >= 1 && o->lanes <= SIM_LANES_MAX && o->arbiter <= SIM_MATCH);
     if (o->buffer / o->lanes < o->mtu || o->buffer > SIM_BUFFER_MAX) {
         return ibshift_fail(err, -EINVAL,
                             "a buffer of %u bytes a port: each of the %u VL%s needs room for a "
@@ -239,13 +239,12 @@ static bool visit_all(struct view *v, bool count)
 
     for (uint32_t i = 0; i < f->graph->port_count; i++) {
         unsigned ports = f->graph->nodes[f->graph->ports[i].node].port_count;
-        unsigned queues = f->options.arbiter == SIM_FIFO ? 1 : ports;
 
         if (f->ports[i].sw == SIM_NO_SWITCH || f->ports[i].peer == SIM_NONE) {
             continue;
         }
         for (unsigned lane = 0; lane < f->options.lanes; lane++) {
-            for (unsigned number = 0; number < queues; number++) {
+            for (unsigned number = 0; number < ports; number++) {
                 is_new = visit(v, count, i, lane, number) || is_new;
             }
         }

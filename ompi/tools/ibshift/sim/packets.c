@@ -56,18 +56,10 @@ static uint32_t take_packet(struct sim_fabric *f, struct sim_port *in, uint32_t 
 {
     struct sim_queue_ends *ends = sim_queue_of(f, in, lane, f->ports[out].number);
     uint32_t packet = ends->first;
-    uint32_t next = f->packets[packet].next;
-    unsigned number = f->ports[out].number, then = number;
 
-    ends->first = next;
-    if (next != SIM_NONE && f->options.arbiter == SIM_FIFO) {
-        then = f->packets[next].out;
-    }
-    if (next == SIM_NONE || then != number) {
+    ends->first = f->packets[packet].next;
+    if (ends->first == SIM_NONE) {
         unwant(f, in, out, lane);
-    }
-    if (next != SIM_NONE && then != number) {
-        want(f, in, in->first + then, lane);
     }
     return packet;
 }
@@ -125,8 +117,6 @@ static void match_soon(struct sim_fabric *f, uint32_t port)
     }
 }
 
-static void offer_input(struct sim_fabric *f, uint32_t input);
-
 /* An output that is free takes the next packet, if there is one that may go. */
 static void arbitrate(struct sim_fabric *f, uint32_t out)
 {
@@ -139,12 +129,7 @@ static void arbitrate(struct sim_fabric *f, uint32_t out)
     }
     input = next_input(f, out, &lane);
     if (input >= 0) {
-        uint32_t port = f->ports[out].first + (uint32_t)input;
-
-        forward(f, out, port, lane);
-        if (f->options.arbiter == SIM_FIFO) { /* who was behind it may have a free output */
-            offer_input(f, port);
-        }
+        forward(f, out, f->ports[out].first + (uint32_t)input, lane);
     }
 }
 

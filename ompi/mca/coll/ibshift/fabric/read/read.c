@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const format_names[] = {
     "unknown",
@@ -153,6 +154,10 @@ static int load_graph(const char *name, struct ibshift_fabric **f,
 
     if (ibshift_synth_is(name)) {
         return ibshift_synth_fabric(name, f, err);
+    }
+    if (strchr(name, ':') != NULL && access(name, F_OK) != 0) {
+        return ibshift_fail(err, -ENOENT,
+                            "'%.80s': neither a file nor a synthetic fabric, as kary:4,3", name);
     }
     lines = ibshift_lines_open(name, err);
     if (lines == NULL) {
