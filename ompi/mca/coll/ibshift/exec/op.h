@@ -16,6 +16,7 @@
 #include "net/net.h"
 #include "plan/walk.h"
 
+struct ibshift_gaps;
 struct ibshift_op;
 struct ibshift_opening;
 struct ibshift_pace;
@@ -59,6 +60,7 @@ struct ibshift_op_params {
     void *reduce_context;
     const struct ibshift_pace *pace; /* NULL: as fast as the plan allows */
     struct ibshift_opening *opening; /* NULL: messages wait for grants; without a pace */
+    struct ibshift_gaps *gaps;       /* NULL: the blocks are all there is; without a pace */
 };
 
 /* Whose blocks say how large a block of TMP is. */

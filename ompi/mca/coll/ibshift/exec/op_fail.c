@@ -92,7 +92,7 @@ static uint32_t awaited_rank(const struct ibshift_op *op)
         for (uint32_t i = 0; i < op->walk.flights[which].used; i++) {
             if (ibshift_walk_flight_round(&op->walk, which, i) < round) {
                 round = ibshift_walk_flight_round(&op->walk, which, i);
-                rank = ibshift_walk_flight_peer(&op->walk, which, i);
+                rank = ibshift_walk_flight_step(&op->walk, which, i).peer;
             }
         }
     }
@@ -117,7 +117,7 @@ static void probe_flights(const struct ibshift_op *op, struct ibshift_net *net)
     for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
         for (uint32_t i = 0; i < op->walk.flights[which].used; i++) {
             if (ibshift_walk_flight_round(&op->walk, which, i) != IBSHIFT_NOT_IN_FLIGHT) {
-                probe(op, net, ibshift_walk_flight_peer(&op->walk, which, i));
+                probe(op, net, ibshift_walk_flight_step(&op->walk, which, i).peer);
             }
         }
     }

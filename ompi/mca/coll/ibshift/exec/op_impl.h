@@ -60,6 +60,10 @@ void ibshift_op_drop_pace(struct ibshift_op *op);
 /* Starts what may start, within bounds; true: call again after the next poll. */
 bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_exec *exec);
 
+/* exec/op_local.c: a copy or a reduction; 0, or the op has failed. */
+int ibshift_op_run_local(struct ibshift_op *op, struct ibshift_exec *exec,
+                         const struct ibshift_step *step);
+
 /* News of a message of the op; index and class come from the cookie. */
 void ibshift_op_event(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t which,
                       uint32_t index, int status);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/gaps.h"
 #include "exec/opening.h"
 #include "exec/pace/pace.h"
 #include "exec/standing.h"
@@ -11,9 +12,6 @@
 
 /* In one turn of an op: others, and threads that wait for the lock, come in between. */
 enum { STEPS_AT_ONCE = 256 };
-
-/* Bytes: the processor's own cache has them still when they are taken over. */
-enum { REDUCED_AT_ONCE = 64 * 1024 };
 
 void ibshift_op_init(struct ibshift_op *op)
 {
@@ -75,6 +73,9 @@ void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t
     op->status = 0;
     op->moves = 1;
     op->moves_seen = 0;
+    if (params->gaps != NULL) {
+        ibshift_gaps_begin(params->gaps);
+    }
     ibshift_walk_begin(&op->walk, exec->pages, params->alg, &params->plan, params->rank,
                        op->pace != NULL ? IBSHIFT_PACE_FLIGHTS : params->window);
     if (op->pace != NULL) {
@@ -122,6 +123,9 @@ static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibsh
     if (message.length == 0 && step->count != 0) {
         return IBSHIFT_NET_DONE; /* nobody sends it */
     }
+    if (params->gaps != NULL) {
+        address = ibshift_gaps_place(params->gaps, step, index, address);
+    }
     message.peer = ibshift_op_peer(op, step->peer);
     message.key.comm = ibshift_op_word(op);
     message.key.seq = op->seq;
@@ -167,6 +171,9 @@ static int post(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_c
         return rc;
     }
     if (rc == IBSHIFT_NET_DONE) {
+        if (op->params.gaps != NULL) {
+            ibshift_gaps_received(op, step, index);
+        }
         ibshift_walk_skip(&op->walk, which);
         return 0;
     }
@@ -174,75 +181,6 @@ static int post(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_c
     if (op->pace != NULL) {
         ibshift_pace_started(op, which, index);
     }
-    return 0;
-}
-
-static void reduce_some(const struct ibshift_op_params *params, const struct ibshift_step *step,
-                        const struct ibshift_piece *piece)
-{
-    size_t elements = piece->length / params->element;
-
-    if (step->kind == IBSHIFT_STEP_REDUCE || params->plan.commutative) {
-        params->reduce(params->reduce_context, piece->from, piece->with, piece->to, elements);
-        return;
-    }
-    ibshift_reduce_onto(params->reduce, params->reduce_context, piece->with, piece->from, piece->to,
-                        elements, piece->length);
-}
-
-/* What a peer has written to scratch, and writes again: where no adapter does, its processor does. */
-static void take_over(const struct ibshift_step *step, const struct ibshift_piece *piece)
-{
-    if (step->src == IBSHIFT_TMP && piece->from != piece->to) {
-        ibshift_net_take_over(piece->from, piece->length);
-    }
-    if (step->with == IBSHIFT_TMP && piece->with != piece->to) {
-        ibshift_net_take_over(piece->with, piece->length);
-    }
-}
-
-static void reduce(const struct ibshift_op_params *params, size_t copied,
-                   const struct ibshift_step *step, const struct ibshift_piece *piece)
-{
-    size_t most = (REDUCED_AT_ONCE + params->element - 1) / params->element * params->element;
-    struct ibshift_piece some;
-
-    if (piece->length <= copied) {
-        reduce_some(params, step, piece);
-        return;
-    }
-    for (size_t at = 0; at < piece->length; at += some.length) {
-        size_t left = piece->length - at;
-
-        some = (struct ibshift_piece){.to = piece->to + at,
-                                      .from = piece->from + at,
-                                      .with = piece->with + at,
-                                      .length = left < most ? left : most};
-        reduce_some(params, step, &some);
-        take_over(step, &some);
-    }
-}
-
-static int run_local(struct ibshift_op *op, struct ibshift_exec *exec,
-                     const struct ibshift_step *step)
-{
-    const struct ibshift_op_params *params = &op->params;
-    struct ibshift_piece piece;
-
-    for (uint32_t i = 0; i < step->count;) {
-        int rc = ibshift_blocks_piece(params->blocks, step, &i, &piece);
-
-        if (rc != 0) {
-            ibshift_op_fail(op, exec, ibshift_op_peer(op, params->rank), rc);
-            return rc;
-        }
-        if (step->kind != IBSHIFT_STEP_COPY && piece.length > 0) {
-            reduce(params, exec->net->max_eager, step, &piece);
-        } else if (piece.to != piece.from && piece.length > 0) {
-            memmove(piece.to, piece.from, piece.length);
-        }
-    }
-    ibshift_walk_start(&op->walk, IBSHIFT_CLASS_LOCAL);
     return 0;
 }
 
@@ -262,7 +200,8 @@ static const struct ibshift_step *next_step(struct ibshift_op *op, struct ibshif
 static int start_step(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
                       const struct ibshift_step *step)
 {
-    return which == IBSHIFT_CLASS_LOCAL ? run_local(op, exec, step) : post(op, exec, which, step);
+    return which == IBSHIFT_CLASS_LOCAL ? ibshift_op_run_local(op, exec, step)
+                                        : post(op, exec, which, step);
 }
 
 static void trace(const struct ibshift_exec *exec, const struct ibshift_op *op,
@@ -287,13 +226,21 @@ static int start_traced(struct ibshift_op *op, struct ibshift_exec *exec, enum i
     return rc;
 }
 
+/* What is packed as it starts goes one by one: the adapter has the one while the next is packed, as long as somebody turns the op. */
+static int most_at_once(const struct ibshift_op *op, enum ibshift_class which)
+{
+    return which == IBSHIFT_CLASS_SEND && op->params.gaps != NULL && op->params.is_attended
+               ? 1
+               : STEPS_AT_ONCE;
+}
+
 /* Starts steps of one class; returns how many, or a negative errno for the step that did not. */
 static int start_class(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which)
 {
     const struct ibshift_step *step;
-    int started = 0;
+    int started = 0, most = most_at_once(op, which);
 
-    while (started < STEPS_AT_ONCE && (step = next_step(op, exec, which)) != NULL) {
+    while (started < most && (step = next_step(op, exec, which)) != NULL) {
         int rc = exec->trace == NULL || ibshift_op_is_child(op)
                      ? start_step(op, exec, which, step)
                      : start_traced(op, exec, which, step);
@@ -308,13 +255,14 @@ static int start_class(struct ibshift_op *op, struct ibshift_exec *exec, enum ib
 }
 
 /*
- * What others wait for comes first: sends. Starting one makes no step of another class ready, so
- * there is a second turn only when something has become complete.
+ * What others wait for comes first: sends; or receives, where sends have yet to be packed. Starting one makes
+ * no step of another class ready, so there is a second turn only when something has become complete.
  */
 static bool advance(struct ibshift_op *op, struct ibshift_exec *exec)
 {
-    static const enum ibshift_class order[] = {IBSHIFT_CLASS_SEND, IBSHIFT_CLASS_RECV,
-                                               IBSHIFT_CLASS_LOCAL};
+    static const enum ibshift_class order[][IBSHIFT_CLASSES] = {
+        {IBSHIFT_CLASS_SEND, IBSHIFT_CLASS_RECV, IBSHIFT_CLASS_LOCAL},
+        {IBSHIFT_CLASS_RECV, IBSHIFT_CLASS_SEND, IBSHIFT_CLASS_LOCAL}};
     struct ibshift_progress before;
     int budget = STEPS_AT_ONCE;
     bool is_full = false;
@@ -322,7 +270,8 @@ static bool advance(struct ibshift_op *op, struct ibshift_exec *exec)
     do {
         before = op->walk.progress;
         for (int i = 0; i < IBSHIFT_CLASSES; i++) {
-            int rc = start_class(op, exec, order[i]);
+            enum ibshift_class which = order[op->params.gaps != NULL][i];
+            int rc = start_class(op, exec, which);
 
             if (rc == -EAGAIN) {
                 exec->stats.again++;
@@ -331,6 +280,7 @@ static bool advance(struct ibshift_op *op, struct ibshift_exec *exec)
                 return false;
             } else {
                 budget -= rc;
+                is_full |= rc == 1 && most_at_once(op, which) == 1;
             }
         }
     } while (budget > 0 && (before.received != op->walk.progress.received ||
@@ -466,7 +416,11 @@ static void end_flight(struct ibshift_op *op, struct ibshift_exec *exec, enum ib
         return;
     }
     if (status != 0) {
-        rank = ibshift_walk_flight_peer(&op->walk, which, index);
+        rank = ibshift_walk_flight_step(&op->walk, which, index).peer;
+    } else if (op->params.gaps != NULL) {
+        const struct ibshift_step step = ibshift_walk_flight_step(&op->walk, which, index);
+
+        ibshift_gaps_received(op, &step, index);
     }
     if (op->pace != NULL) {
         ibshift_pace_ended(op, exec->net, which, index);

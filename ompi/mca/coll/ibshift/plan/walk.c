@@ -204,14 +204,14 @@ void ibshift_walk_skip(struct ibshift_walk *walk, enum ibshift_class which)
     }
 }
 
-uint32_t ibshift_walk_flight_peer(const struct ibshift_walk *walk, enum ibshift_class which,
-                                  uint32_t flight)
+struct ibshift_step ibshift_walk_flight_step(const struct ibshift_walk *walk,
+                                             enum ibshift_class which, uint32_t flight)
 {
     const struct ibshift_flights *flights = &walk->flights[which];
     struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
 
     walk->alg->emit(walk->plan, walk->rank, flights->round[flight], steps);
-    return steps[flights->step[flight]].peer;
+    return steps[flights->step[flight]];
 }
 
 /* Back to the step of that index in the cursor's round. */

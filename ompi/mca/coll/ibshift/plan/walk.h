@@ -142,9 +142,9 @@ static inline uint32_t ibshift_walk_flight_round(const struct ibshift_walk *walk
     return walk->flights[which].round[flight];
 }
 
-/* Where the message of a flight goes to or comes from. Emits its round: for rare use. */
-uint32_t ibshift_walk_flight_peer(const struct ibshift_walk *walk, enum ibshift_class which,
-                                  uint32_t flight);
+/* The step of a flight. Emits its round: for rare use. */
+struct ibshift_step ibshift_walk_flight_step(const struct ibshift_walk *walk,
+                                             enum ibshift_class which, uint32_t flight);
 
 static inline void ibshift_walk_mark(const struct ibshift_walk *walk,
                                      struct ibshift_walk_mark *mark)
