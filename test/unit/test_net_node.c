@@ -5,8 +5,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -25,41 +23,7 @@ static uint32_t draw(uint32_t below)
     return (uint32_t)(seed >> 33) % below;
 }
 
-static const size_t lengths[] = {0,    1,    8,     40,    41,    64,    1000,   2048,
-                                 2049, 4096, 10000, 16384, 16385, 65536, 100000, 3000000};
-
-static void random_traffic(size_t memory, bool may_copy)
-{
-    enum { MESSAGES = 600, LENGTHS = sizeof(lengths) / sizeof(lengths[0]) };
-    struct message *m = calloc(MESSAGES, sizeof(*m));
-    int left = 2 * MESSAGES;
-
-    open_all(memory, may_copy);
-    for (uint32_t i = 0; i < MESSAGES; i++) {
-        uint32_t from = draw(NETS);
-        nets_make(&m[i], from, (from + 1 + draw(NETS - 1)) % NETS, i,
-                  lengths[draw(i % 8 == 0 ? LENGTHS : LENGTHS - 3)]);
-    }
-    while (left > 0) {
-        uint32_t i = draw(MESSAGES);
-        bool is_send = draw(2) == 0;
-
-        while (is_send ? m[i].is_sent : m[i].is_received) {
-            i = (i + 1) % MESSAGES;
-            is_send = i == 0 ? !is_send : is_send;
-        }
-        left -= nets_post(&m[i], is_send) != -EAGAIN;
-        if (draw(3) == 0) {
-            nets_take(draw(NETS));
-        }
-    }
-    nets_take_all(2000);
-    for (uint32_t i = 0; i < MESSAGES; i++) {
-        assert_arrived(&m[i]);
-    }
-    free(m);
-    close_all();
-}
+static const size_t lengths[] = {0, 1, 8, 40, 41, 64, 1000, 2048, 2049, 4096, 10000, 16384, 16385};
 
 static long faults(void)
 {
@@ -96,15 +60,6 @@ static void a_fresh_ring_is_mapped(void **state)
     }
     assert_in_range(faults() - before, 0, MOST);
     close_all();
-}
-
-static void traffic(void **state)
-{
-    for (int i = 0; i < 6; i++) {
-        seed = (uint64_t)i + 1;
-        print_message("seed %d\n", i + 1);
-        random_traffic(i % 2 == 0 ? 1 << 20 : 50000, i < 3);
-    }
 }
 
 /* The receiver waits for the last of many that came unasked: the quota must not keep it back. */
@@ -349,66 +304,6 @@ static void a_dead_process(void **state)
     assert_int_equal(segments_left(), 0);
 }
 
-/* Two threads, a net each: what one writes the other reads, with nothing but the box between. */
-struct side {
-    uint32_t self;
-    uint32_t wrong;
-};
-
-enum { THREAD_MESSAGES = 4000, THREAD_LONGEST = 40000 };
-
-static void *thread_side(void *argument)
-{
-    struct side *side = argument;
-    struct ibshift_net *net = nets[side->self];
-    uint8_t *out = malloc(THREAD_LONGEST), *in = malloc(THREAD_LONGEST);
-
-    for (uint32_t i = 0; i < THREAD_MESSAGES; i++) {
-        size_t length = lengths[i * 7 % 13] + i % 5;
-        struct ibshift_net_message message = {.peer = !side->self,
-                                              .key = {.comm = COMM, .seq = i, .tag = side->self},
-                                              .buffer = out,
-                                              .length = length};
-        int left = 2, rc;
-
-        memset(out, (int)(i + side->self), length);
-        left -= ibshift_net_send(net, &message) == IBSHIFT_NET_DONE;
-        message.key.tag = !side->self;
-        message.buffer = in;
-        rc = ibshift_net_recv(net, &message);
-        left -= rc == IBSHIFT_NET_DONE;
-        while (left > 0) {
-            struct ibshift_net_event events[4];
-            int n = ibshift_net_poll(net, events, 4);
-
-            for (int e = 0; e < n; e++) {
-                side->wrong += events[e].status != 0;
-            }
-            left -= n;
-            sched_yield();
-        }
-        for (size_t b = 0; b < length; b += 97) {
-            side->wrong += in[b] != (uint8_t)(i + !side->self);
-        }
-    }
-    free(out);
-    free(in);
-    return NULL;
-}
-
-static void two_threads(void **state)
-{
-    struct side sides[] = {{.self = 0}, {.self = 1}};
-    pthread_t other;
-
-    open_all(1 << 18, false); /* through the ring: the kernel's copy is its own affair */
-    assert_int_equal(pthread_create(&other, NULL, thread_side, &sides[1]), 0);
-    thread_side(&sides[0]);
-    pthread_join(other, NULL);
-    assert_int_equal(sides[0].wrong + sides[1].wrong, 0);
-    close_all();
-}
-
 /* Cells of a peer that writes what it likes, some of it nearly right. */
 static void write_cell(struct ibshift_node_peer *to, uint32_t kinds)
 {
@@ -510,7 +405,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fresh_ring_is_mapped),
-        cmocka_unit_test(traffic),
         NETS_TEST(what_is_waited_for_comes),
         NETS_TEST(what_is_tried_leaves),
         NETS_TEST(a_late_part),
@@ -518,7 +412,6 @@ int main(void)
         NETS_TEST(given_up_here),
         NETS_TEST(another_call_that_is_held),
         cmocka_unit_test(a_dead_process),
-        cmocka_unit_test(two_threads),
         cmocka_unit_test(hostile),
         cmocka_unit_test(strangers_stay),
         cmocka_unit_test(profiled),

@@ -44,7 +44,6 @@ struct ibshift_price_event {
     const struct ibshift_step *step;
     double begin, end; /* the processor's part */
     double leaves;     /* a send: its first byte goes */
-    double arrives;    /* a send: its first byte is there */
     double ready;      /* a receive: its last byte is there */
     uint64_t bytes;
 };

@@ -54,7 +54,6 @@ static void translate(struct parser *p)
         wish->alg =
             theirs->ours[0] != '\0' ? ibshift_alg_find(p->row->collective, theirs->ours) : NULL;
         wish->radix = theirs->radix > 0 ? theirs->radix : wish->radix > 1 ? wish->radix - 1 : 0;
-        p->rules->foreign += wish->alg == NULL;
     } else if (wish->alg == NULL) { /* decided as without a rule */
         *wish = (struct ibshift_wish){.alg = NULL};
     }

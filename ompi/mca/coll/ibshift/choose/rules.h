@@ -24,7 +24,6 @@ struct ibshift_rule {
 struct ibshift_rules {
     struct ibshift_rule *all; /* the first that fits is meant */
     size_t count;
-    size_t foreign; /* named an algorithm that tuned has and we have not: chosen as ever */
 };
 
 /* 0, or a negative errno with an error that names file and line (IBSHIFT_TEXT_ERROR bytes). The caller frees what was read. */

@@ -243,10 +243,8 @@ static void leave(struct ibshift_price_run *sim, int32_t index, double begin, do
         leaves = ibshift_port_take(model, port, begin, message->bytes, &end);
     }
     ibshift_price_report(sim, message->from, message,
-                         (struct ibshift_price_event){.begin = message->begin,
-                                                      .end = message->end,
-                                                      .leaves = leaves,
-                                                      .arrives = leaves + model->latency});
+                         (struct ibshift_price_event){
+                             .begin = message->begin, .end = message->end, .leaves = leaves});
     ibshift_price_push(sim, leaves + model->latency, message->to, index);
     if (ibshift_model_needs_grant(model, message->bytes)) {
         hold_until_acknowledged(sim, message->from, message->round, message->flight, INFINITY);
