@@ -475,7 +475,8 @@ bool ibshift_side_is_simple(const struct ibshift_side *side, struct ibshift_side
 
 void ibshift_side_move(const struct ibshift_side *side, bool pack)
 {
-    if (!side->is_staged || 0 == side->bytes || !(pack ? side->loads : side->stores)) {
+    if (!side->is_staged || side->is_late || 0 == side->bytes ||
+        !(pack ? side->loads : side->stores)) {
         return;
     }
     for (uint32_t i = 0; (has_displs(side) || NULL != side->there) && i < side->blocks; i++) {

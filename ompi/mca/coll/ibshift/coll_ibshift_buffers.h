@@ -14,7 +14,8 @@
 /*
  * One side of a collective: the blocks in the user's memory, described by MPI's arguments, and how
  * the plan sees them. What lies in one piece is used where it is; everything else is staged: packed
- * into scratch before each start, unpacked from there after the end.
+ * into scratch before each start, unpacked from there after the end; or, if it is late, block by block
+ * by whom the call's messages are known to (coll_ibshift_gaps.c).
  */
 enum ibshift_shape {
     IBSHIFT_SIDE_ABSENT, /* this rank has no such side */
@@ -43,6 +44,7 @@ struct ibshift_side {
     bool is_host;  /* no memory of a device, as the program says */
 
     bool is_staged;
+    bool is_late;
     bool is_device;  /* the user's memory is a device's */
     char *scratch;   /* set by the owner before move() */
     size_t bytes;    /* of the blocks without gaps */

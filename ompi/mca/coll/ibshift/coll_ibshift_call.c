@@ -195,11 +195,6 @@ void ibshift_calls_free(void)
     }
 }
 
-static size_t scratch_bytes(const struct ibshift_side *side)
-{
-    return side->is_staged ? ibshift_memory_align(side->bytes) : 0;
-}
-
 /* Block i is that of the rank at place i. */
 static void place_blocks(const struct ibshift_rank_map *map, struct ibshift_blocks *blocks)
 {
@@ -237,7 +232,8 @@ static void number_standing(mca_coll_ibshift_module_t *module, const struct ibsh
 static int place_scratch(ibshift_call_t *call, size_t tmp_bytes)
 {
     struct ibshift_op_params *params = &call->op.params;
-    size_t staged = scratch_bytes(&call->send) + scratch_bytes(&call->recv);
+    size_t staged =
+        ibshift_call_scratch(call, IBSHIFT_SEND) + ibshift_call_scratch(call, IBSHIFT_RECV);
     const struct ibshift_channels over = {.max_eager = ibshift_endpoint.net->max_eager,
                                           .is_near = ibshift_card_is_near};
     char *scratch, *tmp;
@@ -250,8 +246,7 @@ static int place_scratch(ibshift_call_t *call, size_t tmp_bytes)
     if (NULL == scratch && staged + tmp_bytes > 0) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    call->send.scratch = scratch;
-    call->recv.scratch = NULL == scratch ? NULL : scratch + scratch_bytes(&call->send);
+    ibshift_call_set_scratch(call, scratch);
     params->blocks[IBSHIFT_TMP].base = NULL != tmp       ? tmp
                                        : NULL == scratch ? NULL
                                                          : scratch + staged;
@@ -445,6 +440,7 @@ int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicato
         stage_what_must(call, job);
         ibshift_side_prepare(&call->send);
         ibshift_side_prepare(&call->recv);
+        ibshift_call_find_gaps(call, &wanted);
     }
     if (OMPI_SUCCESS != rc) {
         ibshift_call_give_back(call);

@@ -40,6 +40,7 @@ struct ibshift_call_t {
         *map; /* the plan's ranks are places along it; NULL: they are not */
     const char *name;
     struct ibshift_operator reducer; /* op NULL: it does not reduce */
+    struct ibshift_gaps gaps;        /* of send and recv, where they are packed late */
     size_t tmp;                      /* bytes of TMP */
     uint32_t first_seq; /* of a persistent call: its id, where the runs are counted from */
     uint32_t runs;
@@ -69,6 +70,11 @@ int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicato
  * OMPI_ERR_NOT_SUPPORTED, on all ranks, without a topology; others are of this rank alone. */
 int ibshift_neighbors_find(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                            const struct ibshift_called *called);
+
+/* coll_ibshift_gaps.c: which side is packed late, and its memory. */
+void ibshift_call_find_gaps(ibshift_call_t *call, const struct ibshift_wanted *wanted);
+size_t ibshift_call_scratch(ibshift_call_t *call, enum ibshift_buffer buf);
+void ibshift_call_set_scratch(ibshift_call_t *call, char *scratch);
 
 /* The memory of its runs, but for that of stages. */
 int ibshift_call_lay_out(ibshift_call_t *call);

@@ -451,7 +451,8 @@ void ibshift_tape_adopt(const struct ibshift_tape_run *run, ibshift_call_t *call
 /* The second run makes the tape: many requests are started once. */
 const struct ibshift_tape *ibshift_tape_of_call(ibshift_call_t *call)
 {
-    if (!ibshift_params.tapes || '\0' != ibshift_params.trace[0] || call->tells_counts) {
+    if (!ibshift_params.tapes || '\0' != ibshift_params.trace[0] || call->tells_counts ||
+        NULL != call->op.params.gaps) {
         return NULL;
     }
     if (!call->has_tried_tape && call->runs > 1) {

@@ -38,6 +38,7 @@
 
 #include "exec/badge.h"
 #include "exec/engine.h"
+#include "exec/gaps.h"
 #include "exec/mixed.h"
 #include "exec/op.h"
 #include "exec/opening.h"

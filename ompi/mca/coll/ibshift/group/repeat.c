@@ -105,15 +105,15 @@ static void revoke(uint32_t comm, uint32_t standing)
     ibshift_engine_unlock(ibshift_endpoint.engine);
 }
 
-/* The same on all ranks. */
-static bool is_wanted(const struct ibshift_group *group, const struct ibshift_repeated *call)
+bool ibshift_repeat_is_wanted(const struct ibshift_group *group,
+                              const struct ibshift_wanted *wanted,
+                              const struct ibshift_op_params *params)
 {
-    const struct ibshift_wanted *wanted = call->wanted;
     bool are_all_near = group->choices.near != NULL && group->choices.nodes.nodes == 1;
 
     return wanted->is_again && !are_all_near &&
            (wanted->collective == IBSHIFT_ALLTOALL || wanted->collective == IBSHIFT_ALLGATHER) &&
-           call->op->params.pace == NULL && !ibshift_needs_long_part(wanted->needs) &&
+           params->pace == NULL && !ibshift_needs_long_part(wanted->needs) &&
            (ibshift_needs_any_size(wanted->needs) || wanted->bytes > ibshift_params.eager_limit);
 }
 
@@ -124,7 +124,7 @@ int ibshift_repeat_make(struct ibshift_group *group, const struct ibshift_repeat
     struct ibshift_repeat *repeat;
 
     *out = NULL;
-    if (!is_wanted(group, call)) {
+    if (!ibshift_repeat_is_wanted(group, call->wanted, params)) {
         return 0;
     }
     repeat = calloc(1, sizeof(*repeat));

@@ -15,6 +15,11 @@ struct ibshift_repeated {
     uint32_t blocks[2]; /* of SEND and RECV */
 };
 
+/* Whether grants of such a call are to stand, if they can: the same on all ranks. */
+bool ibshift_repeat_is_wanted(const struct ibshift_group *group,
+                              const struct ibshift_wanted *wanted,
+                              const struct ibshift_op_params *params);
+
 /* 0, and NULL where each run sends grants, or -ENOMEM. */
 int ibshift_repeat_make(struct ibshift_group *group, const struct ibshift_repeated *call,
                         struct ibshift_repeat **out);
