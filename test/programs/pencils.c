@@ -107,7 +107,8 @@ static struct transpose transpose_make(MPI_Comm comm, const struct pencil *from,
 static void transpose_run(struct transpose *transpose, enum form form, bool back)
 {
     const struct pencil *from = transpose->sides[back], *to = transpose->sides[!back];
-    MPI_Request once, *request = form == FORM_PERSISTENT ? &transpose->request[back] : &once;
+    MPI_Request once = MPI_REQUEST_NULL,
+                *request = form == FORM_PERSISTENT ? &transpose->request[back] : &once;
     int ranks;
 
     MPI_Comm_size(transpose->comm, &ranks);
@@ -269,6 +270,38 @@ static uint64_t digest(const struct pencil *pencil)
     return all;
 }
 
+static void go_there(struct pencil pencil[AXES], struct transpose step[2], const int whole[AXES],
+                     enum form form)
+{
+    double error;
+
+    (void)each(&pencil[2], whole, true, waves_at);
+    transform(&pencil[2], 2, -1);
+    transpose_run(&step[0], form, false);
+    transform(&pencil[1], 1, -1);
+    transpose_run(&step[1], form, false);
+    transform(&pencil[0], 0, -1);
+    error = each(&pencil[0], whole, false, spectrum_at) / (double)volume(whole);
+    CHECK(error < 1e-12, "the spectrum is wrong by %g", error);
+}
+
+static void come_back(struct pencil pencil[AXES], struct transpose step[2], const int whole[AXES],
+                      enum form form)
+{
+    double error;
+
+    transform(&pencil[0], 0, 1);
+    transpose_run(&step[1], form, true);
+    transform(&pencil[1], 1, 1);
+    transpose_run(&step[0], form, true);
+    transform(&pencil[2], 2, 1);
+    for (size_t i = 0; i < volume(pencil[2].size); i++) {
+        pencil[2].at[i] /= (double)volume(whole);
+    }
+    error = each(&pencil[2], whole, false, waves_at);
+    CHECK(error < 1e-12, "the way back ends %g from the input", error);
+}
+
 int main(int argc, char **argv)
 {
     int whole[AXES], dims[2] = {0, 0}, periods[2] = {0, 0}, place[2],
@@ -277,7 +310,6 @@ int main(int argc, char **argv)
     struct transpose step[2];
     enum form form = FORM_BLOCKING;
     MPI_Comm grid, line[2];
-    double error;
     int rank, ranks;
 
     MPI_Init(&argc, &argv);
@@ -305,31 +337,13 @@ int main(int argc, char **argv)
     step[0] = transpose_make(line[0], &pencil[2], 2, &pencil[1], 1);
     step[1] = transpose_make(line[1], &pencil[1], 1, &pencil[0], 0);
     for (int round = 0; round < 3; round++) {
-        (void)each(&pencil[2], whole, true, waves_at);
-        transform(&pencil[2], 2, -1);
-        transpose_run(&step[0], form, false);
-        transform(&pencil[1], 1, -1);
-        transpose_run(&step[1], form, false);
-        transform(&pencil[0], 0, -1);
-        error = each(&pencil[0], whole, false, spectrum_at) / (double)volume(whole);
-        CHECK(error < 1e-12, "round %d: the spectrum is wrong by %g", round, error);
-        if (rank == 0 && round == 0) {
-            printf("grid %d x %d\n", dims[0], dims[1]);
-        }
+        go_there(pencil, step, whole, form);
         uint64_t bits = digest(&pencil[0]);
         if (rank == 0) {
-            printf("round %d: digest %016llx\n", round, (unsigned long long)bits);
+            printf("grid %d x %d, round %d: digest %016llx\n", dims[0], dims[1], round,
+                   (unsigned long long)bits);
         }
-        transform(&pencil[0], 0, 1);
-        transpose_run(&step[1], form, true);
-        transform(&pencil[1], 1, 1);
-        transpose_run(&step[0], form, true);
-        transform(&pencil[2], 2, 1);
-        for (size_t i = 0; i < volume(pencil[2].size); i++) {
-            pencil[2].at[i] /= (double)volume(whole);
-        }
-        error = each(&pencil[2], whole, false, waves_at);
-        CHECK(error < 1e-12, "round %d: the way back ends %g from the input", round, error);
+        come_back(pencil, step, whole, form);
     }
     for (int i = 0; i < 2; i++) {
         transpose_free(&step[i]);
