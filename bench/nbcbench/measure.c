@@ -283,11 +283,22 @@ static void run_persistent(struct bench *b)
     MPI_Wait(&b->persistent[b->turn], MPI_STATUS_IGNORE);
 }
 
+/* Without waiting. */
+static void begin(struct bench *b, MPI_Request *request)
+{
+    if (b->options->persistent) {
+        *request = b->persistent[b->turn];
+        MPI_Start(request);
+    } else {
+        b->what->start(b, request);
+    }
+}
+
 static void run_nonblocking(struct bench *b)
 {
     MPI_Request request;
 
-    b->what->start(b, &request);
+    begin(b, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
@@ -324,11 +335,18 @@ static double count_operation(struct bench *b, run_fn run)
 }
 
 /* Computes for so many microseconds. The clock is the work: it yields to nobody and touches no
- * memory. */
-static void compute(double duration)
+ * memory. Idle, it leaves the processor to the other ranks, as if each had its own. */
+static void compute(const struct bench *b, double duration)
 {
     double start = bench_now();
 
+    if (b->options->idle) {
+        long nanoseconds = (long)(duration * 1000);
+
+        (void)nanosleep(&(struct timespec){nanoseconds / 1000000000, nanoseconds % 1000000000},
+                        NULL);
+        return;
+    }
     while (microseconds(start) < duration) {
     }
 }
@@ -345,12 +363,12 @@ static void overlap_once(struct bench *b, const struct result *result, double pa
     bench_next(b);
     (void)together_leave(b);
     start = mark = bench_now();
-    b->what->start(b, &request);
+    begin(b, &request);
     parts[1] = microseconds(mark);
     parts[2] = parts[4] = 0;
     for (int i = 0; i < tests; i++) {
         mark = bench_now();
-        compute(piece);
+        compute(b, piece);
         parts[4] += microseconds(mark);
         mark = bench_now();
         if (!done) {

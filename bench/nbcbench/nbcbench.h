@@ -28,7 +28,7 @@ struct options {
     int repetitions;
     int warmups;
     int test_bytes; /* MPI_Test once for so many bytes of the message */
-    bool nonblocking, persistent, in_place;
+    bool nonblocking, idle, persistent, in_place;
     int root;
     int element; /* enum element; -1: bytes, and integers in reductions */
     int derived; /* enum derived */
