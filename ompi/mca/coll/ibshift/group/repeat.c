@@ -18,6 +18,7 @@
 #include "group/order.h"
 #include "job/cards.h"
 #include "job/params.h"
+#include "job/say.h"
 
 enum {
     GAPS = 2,     /* so many times the data is registered, at most */
@@ -31,6 +32,8 @@ struct held {
 };
 
 struct ibshift_repeat {
+    const struct ibshift_group *group;
+    const char *name; /* of the collective */
     struct ibshift_opening *opening;
     struct held held[IBSHIFT_BUFFERS]; /* of TMP none */
     uint64_t granted;                  /* the registration that grants stand for; 0: none do */
@@ -137,6 +140,8 @@ int ibshift_repeat_make(struct ibshift_group *group, const struct ibshift_repeat
         return -ENOMEM;
     }
     *out = repeat;
+    repeat->group = group;
+    repeat->name = call->wanted->name;
     params->standing = IBSHIFT_NET_OPENED | call->number;
     ibshift_opening_take(repeat->opening, call->op);
     params->opening = repeat->opening;
@@ -185,6 +190,17 @@ static bool is_over(struct ibshift_repeat *repeat, const struct ibshift_op *op)
            ibshift_opening_has_told(repeat->opening, ranks, IBSHIFT_OPENING_REFUSED);
 }
 
+static void explain(const struct ibshift_repeat *repeat)
+{
+    if (ibshift_params.explain && repeat->group->rank == 0) {
+        ibshift_say("ibshift: %s: %s: each start sends grants again, for %s\n", repeat->group->name,
+                    repeat->name,
+                    repeat->anew >= ANEW_MOST
+                        ? "some rank's memory was another one four times in a row"
+                        : "some rank has fewer of them than it takes to say who has begun");
+    }
+}
+
 void ibshift_repeat_end(struct ibshift_repeat **repeated, struct ibshift_op *op)
 {
     if (*repeated == NULL) {
@@ -192,6 +208,7 @@ void ibshift_repeat_end(struct ibshift_repeat **repeated, struct ibshift_op *op)
     }
     let_go(op);
     if (op->status == 0 && is_over(*repeated, op)) {
+        explain(*repeated);
         ibshift_repeat_leave(repeated, op);
     }
 }
