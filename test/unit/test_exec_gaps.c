@@ -9,7 +9,7 @@
 #include "world.h"
 #include "unit.h"
 
-enum { MOST_RANKS = 9, RUNS = 3, PLANS = 12, TURNS = 400000, EAGER = 64, POISON = 0xaa };
+enum { MOST_RANKS = 9, RUNS = 3, PLANS = 12, TURNS = 400000, SHORT = 2048, POISON = 0xaa };
 
 /* Of a rank. */
 struct user {
@@ -171,7 +171,7 @@ static void run_one(struct world *world, const struct ibshift_alg *alg, uint64_t
                                             .commutative = true},
                                    .comm = 1,
                                    .window = windows[world_random_below(random, 3)],
-                                   .size = 1 + world_random_below(random, 4 * EAGER),
+                                   .size = 1 + world_random_below(random, 4 * SHORT),
                                    .is_variant = (alg->flags & IBSHIFT_ALG_SIZES) != 0 &&
                                                  world_random_below(random, 2) == 0,
                                    .is_shuffled = true};
@@ -220,18 +220,12 @@ static void test_all_plans(void **state)
         }
         taken++;
         for (int i = 0; i < PLANS; i++) {
-            const struct ibshift_loop_options loop = {
-                .peers = 1 + world_random_below(&random, MOST_RANKS),
-                .max_eager = EAGER,
-                .room = 4,
-                .depth = 3,
-                .tick = 100,
-                .delay = 1000,
-                .seed = world_random(&random)};
-            struct world *world = world_create(&loop, &(struct ibshift_engine_options){0});
+            uint32_t ranks = 1 + world_random_below(&random, MOST_RANKS);
+            struct world *world = world_create(ranks, world_random_below(&random, 2),
+                                               &(struct ibshift_engine_options){0});
 
             run_one(world, alg, &random);
-            world_free(world);
+            world_free(world, false);
         }
     }
     assert_true(taken >= 10);
