@@ -236,8 +236,7 @@ static void times_that_make_no_sense_are_refused(void **state)
 
 static void the_report_is_a_parameter_file(void **state)
 {
-    static struct tune_found found = {.made = {.device = "mlx5 15b3:101b", .ompi = "4.1.4"},
-                                      .rates = "rates"};
+    static struct tune_found found = {.made = {.device = "mlx5 15b3:101b", .ompi = "4.1.4"}};
     struct ibshift_model model = local();
     struct ibshift_costs costs;
     char error[IBSHIFT_TEXT_ERROR];
@@ -269,7 +268,7 @@ static int judge_noise(double more, const struct tune_target *target)
     static struct tune_found found;
     struct ibshift_model model = local();
 
-    found = (struct tune_found){.made = {.device = "memory", .ompi = "4.1.4"}, .rates = "rates"};
+    found = (struct tune_found){.made = {.device = "memory", .ompi = "4.1.4"}};
     measure(&found.level[TUNE_FABRIC], 0);
     measure(&found.level[TUNE_NODE], more);
     found.level[TUNE_FABRIC].eager = found.level[TUNE_NODE].eager = EAGER;
@@ -315,7 +314,7 @@ static void a_file_and_the_installed_one_are_both_written(void **state)
 
 static void nothing_measured_is_nothing_to_write(void **state)
 {
-    static struct tune_found found = {.rates = ""};
+    static struct tune_found found;
     const struct tune_target target = {.output = "/nonexistent/costs"};
     struct ibshift_model model = local();
 

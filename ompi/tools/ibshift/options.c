@@ -122,6 +122,9 @@ static int take_long(const struct cli_args *args, const struct cli_option *o, co
 
     errno = 0;
     value = strtoull(text, &end, 0);
+    if (has_bytes(o) && cli_parse_bytes(text, strlen(text), &value) == 0) {
+        end = (char *)text + strlen(text);
+    }
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || (double)value < o->low ||
         (double)value > o->high) {
         snprintf(wanted, sizeof(wanted), "a whole number from %.0f to %.0f", o->low, o->high);

@@ -192,18 +192,15 @@ static void write_certificate(const struct bound *b, FILE *out)
 /* As `ibshift fabric order` prints them, so that --order and --hosts take them. */
 static void write_ring(const struct bound *b, FILE *out)
 {
-    const struct ibshift_fabric *f = b->job.fabric;
-    struct fabric_names names;
-    char name[FABRIC_NAME_SIZE];
+    const struct ibshift_placement *p = b->job.placement;
+    struct pool pool = {NULL};
+    uint32_t *hosts = pool_new(&pool, p->hosts, sizeof(*hosts));
 
-    fabric_names_open(f, &names);
-    for (uint32_t i = 0; i < b->job.placement->hosts; i++) {
-        uint32_t host = b->job.placement->host[b->along[i]];
-
-        fprintf(out, "0x%04x\t%s\n", ibshift_host_lid(f, host),
-                fabric_names_get(&names, host, name, sizeof(name)));
+    for (uint32_t i = 0; i < p->hosts; i++) {
+        hosts[i] = p->host[b->along[i]];
     }
-    pool_free(&names.pool);
+    fabric_order_write(b->job.fabric, hosts, p->hosts, out);
+    pool_free(&pool);
 }
 
 static int save(const struct bound *b, const char *path,

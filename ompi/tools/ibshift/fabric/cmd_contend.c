@@ -370,52 +370,50 @@ static void write_rank(FILE *out, uint32_t rank)
     }
 }
 
-/* A table: a line a rank, the ranks that it sends to in stages 0, 1, ... A shift: the hosts in
- * their order, as `ibshift fabric order` prints them. */
-static void write_found(const struct schedule *s, const struct fabric_names *names, FILE *out)
+/* A line a rank: the ranks that it sends to in stages 0, 1, ... */
+static void write_table(const struct ibshift_stages *t, FILE *out)
 {
-    const struct ibshift_placement *p = s->job.placement;
-    const struct ibshift_fabric *f = s->job.fabric;
-    const struct ibshift_order *o = &s->found.shift;
-    const struct ibshift_stages *t = &s->found.schedule.table;
-    char name[FABRIC_NAME_SIZE];
-
-    for (uint32_t r = 0; s->found.kind == IBSHIFT_ARRANGE_TABLE && r < t->rows; r++) {
+    for (uint32_t r = 0; r < t->rows; r++) {
         fprintf(out, "%u:", r);
         for (uint32_t stage = 0; stage < t->stages; stage++) {
             write_rank(out, t->to[(size_t)r * t->stages + stage]);
         }
         fputc('\n', out);
     }
-    for (uint32_t place = 0; s->found.kind != IBSHIFT_ARRANGE_TABLE && place < o->places; place++) {
-        uint32_t rank = o->rank_at[(size_t)place * o->slots], host;
+}
 
-        if (rank == IBSHIFT_NO_RANK) {
-            fputs("0xFFFF\tDUMMY\n", out);
-            continue;
-        }
-        host = p->paths->host[p->member_of[rank]];
-        if (place == 0 || s->found.kind != IBSHIFT_ARRANGE_RANK ||
-            p->member_of[rank] != p->member_of[o->rank_at[place - 1]]) {
-            fprintf(out, "0x%04x\t%s\n", ibshift_host_lid(f, host),
-                    fabric_names_get(names, host, name, sizeof(name)));
+/* The hosts in their order, each once, as `ibshift fabric order` prints them. */
+static void write_shift(const struct schedule *s, FILE *out)
+{
+    const struct ibshift_placement *p = s->job.placement;
+    const struct ibshift_order *o = &s->found.shift;
+    struct pool pool = {NULL};
+    uint32_t *hosts = pool_new(&pool, o->places, sizeof(*hosts)), count = 0;
+
+    for (uint32_t place = 0; place < o->places; place++) {
+        uint32_t rank = o->rank_at[(size_t)place * o->slots];
+        uint32_t host =
+            rank == IBSHIFT_NO_RANK ? IBSHIFT_NO_HOST : p->paths->host[p->member_of[rank]];
+
+        if (host == IBSHIFT_NO_HOST || count == 0 || host != hosts[count - 1]) {
+            hosts[count++] = host;
         }
     }
+    fabric_order_write(s->job.fabric, hosts, count, out);
+    pool_free(&pool);
 }
 
 static int write_file(const struct schedule *s)
 {
-    struct fabric_names names;
     struct output out;
     int rc = cli_output_open(s->args.command, s->output, &out);
 
-    if (rc == CLI_OK) {
-        fabric_names_open(s->job.fabric, &names);
-        write_found(s, &names, out.file);
-        pool_free(&names.pool);
-        rc = cli_output_close(s->args.command, s->output, &out, rc);
+    if (rc == CLI_OK && s->found.kind == IBSHIFT_ARRANGE_TABLE) {
+        write_table(&s->found.schedule.table, out.file);
+    } else if (rc == CLI_OK) {
+        write_shift(s, out.file);
     }
-    return rc;
+    return rc == CLI_OK ? cli_output_close(s->args.command, s->output, &out, rc) : rc;
 }
 
 int cmd_fabric_schedule(int argc, char **argv)

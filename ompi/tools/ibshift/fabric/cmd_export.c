@@ -26,58 +26,25 @@ uint32_t *fabric_find_order(const struct cli_args *args, const struct ibshift_fa
     return order;
 }
 
-static void print_order_json(const struct ibshift_fabric *f, const uint32_t *order, uint32_t count)
-{
-    char name[FABRIC_NAME_SIZE];
-    struct fabric_names names;
-    struct json j;
-
-    fabric_names_open(f, &names);
-    json_begin(&j, stdout);
-    json_open(&j, "order", '[');
-    for (uint32_t i = 0; i < count; i++) {
-        if (order[i] == IBSHIFT_NO_HOST) {
-            json_value(&j, NULL, "null");
-            continue;
-        }
-        json_open(&j, NULL, '{');
-        json_value(&j, "lid", "%u", ibshift_host_lid(f, order[i]));
-        json_text(&j, "host", fabric_names_get(&names, order[i], name, sizeof(name)));
-        json_close(&j, '}');
-    }
-    json_close(&j, ']');
-    json_end(&j);
-    pool_free(&names.pool);
-}
-
-struct order_options {
-    bool json, keepers;
-};
-
 static int order(const struct cli_args *args, struct ibshift_fabric *f)
 {
-    const struct order_options *o = args->context;
-    uint32_t count, *hosts = fabric_find_order(args, f, o->keepers, &count);
+    const bool *keepers = args->context;
+    uint32_t count, *hosts = fabric_find_order(args, f, *keepers, &count);
 
-    if (o->json) {
-        print_order_json(f, hosts, count);
-    } else {
-        fabric_order_write(f, hosts, count, stdout);
-    }
+    fabric_order_write(f, hosts, count, stdout);
     free(hosts);
     return CLI_OK;
 }
 
 int cmd_fabric_order(int argc, char **argv)
 {
-    struct order_options o = {.json = false};
+    bool keepers = false;
     const struct cli_option options[] = {
         {"--keepers", 0, CLI_FLAG, NULL, "with place keepers (DUMMY) for hosts that are missing",
-         .where = &o.keepers},
-        cli_json_option(&o.json),
+         .where = &keepers},
         {.name = NULL},
     };
-    struct cli_args args = fabric_args("fabric order", options, &o);
+    struct cli_args args = fabric_args("fabric order", options, &keepers);
 
     return fabric_command(&args, argc, argv, order);
 }

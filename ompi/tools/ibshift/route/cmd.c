@@ -121,9 +121,9 @@ static void write_sl2vl(const struct route *r, FILE *out)
 struct route_run {
     const struct cli_args *args;
     const struct route_engine *engine;
-    bool json, no_verify, times, force;
+    bool json, no_verify, force;
     const char *tables, *order, *sl, *sl2vl, *jobs; /* files; NULL: none */
-    uint32_t lmc, vls, seed, threads;               /* LMC_KEPT; threads 0: as many as processors */
+    uint32_t lmc, vls, seed;                        /* LMC_KEPT */
     double seconds, cpu; /* of the engine: by the clock, of all its threads */
 };
 
@@ -209,10 +209,6 @@ static void print(const struct route_run *run, const struct route *r,
     }
     fprintf(out, "%s: tables of %u switch%s for %u host%s\n", run->engine->name, f->switch_count,
             f->switch_count == 1 ? "" : "es", f->host_count, f->host_count == 1 ? "" : "s");
-    if (run->times) {
-        fprintf(out, "time: %.3f s for the tables in memory, %.3f s of CPU time\n", run->seconds,
-                run->cpu);
-    }
     if (r->job_of != NULL) {
         fprintf(out, "jobs: %u", r->jobs);
         if (r->unknown_jobs > 0) {
@@ -312,7 +308,6 @@ static int route(const struct cli_args *args, struct ibshift_fabric *source)
     if (rc != 0) {
         return refuse(rc, &err);
     }
-    r.threads = run->threads > 0 ? run->threads : r.threads;
     r.vls = run->vls;
     rc = run->jobs != NULL ? route_read_jobs(&r, run->jobs, &err) : 0;
     if (rc == 0) {
@@ -357,9 +352,6 @@ int cmd_route(int argc, char **argv)
         {"--seed", 0, CLI_WHOLE, "N",
          "seed of the shifts that are counted where not all are (default: 1)", .where = &run.seed,
          .low = 1, .high = INT32_MAX},
-        {"--threads", 0, CLI_WHOLE, "N", "threads (default: as many as processors)",
-         .where = &run.threads, .low = 1, .high = 64},
-        {"--times", 0, CLI_FLAG, NULL, "say how long the engine took", .where = &run.times},
         cli_json_option(&run.json),
         {.name = NULL},
     };

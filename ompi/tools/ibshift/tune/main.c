@@ -12,7 +12,7 @@
 #include "cli.h"
 #include "tune/tune.h"
 
-enum { REDUCED = 1 << 16, REPEATED = 50, LONG = 1 << 20 };
+enum { REDUCED = 1 << 16, REPEATED = 50 };
 
 static bool is_quiet;
 
@@ -52,61 +52,20 @@ static void meet(void)
     }
 }
 
-static double reduce_rate(MPI_Datatype type)
+/* Of sums of doubles. */
+static double reduce_rate(void)
 {
     char *data = calloc(2, REDUCED);
     double least = INFINITY;
-    int size;
 
-    MPI_Type_size(type, &size);
     for (int i = 0; data != NULL && i < REPEATED; i++) {
         double begin = MPI_Wtime();
 
-        MPI_Reduce_local(data, data + REDUCED, REDUCED / size, type, MPI_SUM);
+        MPI_Reduce_local(data, data + REDUCED, REDUCED / (int)sizeof(double), MPI_DOUBLE, MPI_SUM);
         least = fmin(least, MPI_Wtime() - begin);
     }
     free(data);
     return isfinite(least) ? least * 1e6 / REDUCED : ibshift_model_typical.reduce_byte;
-}
-
-/* us for a region of so many bytes, or -1. */
-static double register_time(struct ibshift_verbs *verbs, size_t bytes)
-{
-    struct ibshift_region region;
-    char *data = verbs != NULL ? calloc(1, bytes) : NULL;
-    double least = -1;
-
-    for (int i = 0; data != NULL && i < REPEATED; i++) {
-        double begin = MPI_Wtime(), time;
-
-        if (ibshift_region_register(verbs, data, bytes, &region) != 0) {
-            break;
-        }
-        time = (MPI_Wtime() - begin) * 1e6;
-        least = least < 0 || time < least ? time : least;
-        (void)ibshift_region_deregister(&region);
-    }
-    free(data);
-    return least;
-}
-
-/* What a rank does by itself, in the model and in words. */
-static void measure_local(const struct tune_wires *wires, struct ibshift_model *model, char *words,
-                          size_t size)
-{
-    double real = reduce_rate(MPI_FLOAT), whole = reduce_rate(MPI_INT);
-    double small = register_time(wires->verbs, 4096), large = register_time(wires->verbs, LONG);
-    int length;
-
-    *model = (struct ibshift_model){
-        .copy_byte = tune_copy_rate(), .reduce_byte = reduce_rate(MPI_DOUBLE), .free_messages = 1};
-    length = snprintf(words, size,
-                      "reduce is the sum of doubles; floats take %.3g ns/B, ints %.3g ns/B.",
-                      real * 1e3, whole * 1e3);
-    if (large >= 0 && small >= 0) {
-        snprintf(words + length, size - (size_t)length,
-                 " Registering 4 KiB takes %.3g us, 1 MiB %.3g us.", small, large);
-    }
 }
 
 static void fill_made(const struct tune_wires *wires, struct ibshift_made *made)
@@ -170,7 +129,8 @@ static int tune(const struct tune_request *request)
     int rc = tune_wires_open(&wires), place = CLI_OK;
 
     if (rc == 0 && wires.rank == 0) {
-        measure_local(&wires, &local, found.rates, sizeof(found.rates));
+        local = (struct ibshift_model){
+            .copy_byte = tune_copy_rate(), .reduce_byte = reduce_rate(), .free_messages = 1};
         fill_made(&wires, &found.made);
         place = tune_check_place(&request->target, &found.made);
     }

@@ -157,8 +157,7 @@ char *tune_report(const struct tune_found *found)
         return NULL;
     }
     (void)ibshift_costs_format(&costs, made, sizeof(made));
-    fprintf(out, "# Costs of messages, measured by ibshift tune %s.\n%s# %s\n", IBSHIFT_VERSION,
-            made, found->rates);
+    fprintf(out, "# Costs of messages, measured by ibshift tune %s.\n%s", IBSHIFT_VERSION, made);
     say_level(out, "[fabric]", &found->level[TUNE_FABRIC]);
     say_level(out, "[node]", &found->level[TUNE_NODE]);
     if (fclose(out) != 0) {

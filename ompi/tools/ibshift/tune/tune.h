@@ -141,7 +141,6 @@ struct tune_level_found {
 struct tune_found {
     struct tune_level_found level[TUNE_LEVELS];
     struct ibshift_made made;
-    char rates[2 * TUNE_TEXT]; /* local work, in words */
 };
 
 /* For qsort(): doubles. */
