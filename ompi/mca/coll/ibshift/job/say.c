@@ -99,7 +99,8 @@ const char *ibshift_cause_text(int status)
     switch (status) {
     case -ETIME:
         return "no message moved within the seconds of coll_ibshift_deadline: it is late, stopped, "
-               "has died before it was connected, or called something else";
+               "has died before it was connected, called something else, or has no data for this "
+               "rank, which awaits some";
     case -ETIMEDOUT:
         return "it does not answer: it has died, is stopped, or a link on the way is down";
     case -EHOSTUNREACH:
