@@ -9,14 +9,13 @@ HOST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "host")
 
 
 def common(ranks, per_host=None):
-    """Options of all. As many ranks as processors or fewer: each has its own, or luck would decide who shares one."""
+    """Options of all. Ranks are dealt to the processors in turn, or luck would decide who shares one."""
     if per_host:
         hosts = ",".join(f"h{i}:{per_host}" for i in range(ranks // per_host))
         kind, rsh = ("--mca", "rsh") if is_orte() else ("--prtemca", "ssh")
         return ["--host", hosts, "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1",
                 kind, f"plm_{rsh}_agent", HOST, kind, f"plm_{rsh}_no_tree_spawn", "1"]
-    binding = "core" if ranks <= len(os.sched_getaffinity(0)) else "none"
-    return ["--oversubscribe", "--bind-to", binding, "--mca", "mpi_yield_when_idle", "1"]
+    return ["--map-by", "core:OVERSUBSCRIBE", "--bind-to", "core:overload-allowed", "--mca", "mpi_yield_when_idle", "1"]
 
 
 OPENIB = ["--mca", "pml", "ob1", "--mca", "btl", "openib,self", "--mca", "btl_openib_allow_ib", "1",

@@ -70,8 +70,7 @@ class Mpich:
         if shutil.which("mpicc.mpich") is None or shutil.which("mpirun.mpich") is None:
             raise Missing("as root, run: apt-get install --no-install-recommends " + " ".join(MPICH_PACKAGES))
         program = compiled("mpicc.mpich", "mpich", build)
-        return lambda ranks: ["mpirun.mpich", "-bind-to", "core" if ranks <= len(os.sched_getaffinity(0)) else "none",
-                              "-np", str(ranks), program]
+        return lambda ranks: ["mpirun.mpich", "-bind-to", "core", "-np", str(ranks), program]
 
 
 def cached(version):
