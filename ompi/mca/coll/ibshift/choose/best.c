@@ -393,10 +393,10 @@ static struct ibshift_answer settle(struct search *search)
                                    .candidates = search->seen_count};
 }
 
-/* Of a row by node each tree is one of nodes or of the ranks of a node: radices above are the same again. */
+/* Of a row by node each tree is one of the ranks of a node, or of nodes: radices above are the same again. */
 static uint32_t ranks_of_trees(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
 {
-    uint32_t nodes = ibshift_nodes_count(plan);
+    uint32_t nodes = (alg->flags & IBSHIFT_ALG_TREES_NODE) != 0 ? 1 : ibshift_nodes_count(plan);
 
     if ((alg->flags & IBSHIFT_ALG_NODES) == 0 || alg->radix_max == 0 || plan->nodes == NULL) {
         return plan->ranks;
