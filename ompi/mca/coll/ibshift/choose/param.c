@@ -95,15 +95,16 @@ const struct ibshift_model ibshift_model_typical = {
 
 const struct ibshift_model ibshift_model_software = {
     .latency = 0.8,
-    .send_max = 0.7,
-    .send_min = 0.7,
-    .recv_max = 0.7,
-    .recv_min = 0.7,
-    .send_byte = 1.8e-4, /* 5.6 GB/s */
-    .eager_byte = 7.5e-5,
-    .wake = 2.7,
-    .copy_byte = 4e-5,
-    .reduce_byte = 7e-5,
+    .send_max = 0.9,
+    .send_min = 0.9,
+    .recv_max = 0.9,
+    .recv_min = 0.9,
+    .send_byte = 7.3e-5, /* 14 GB/s */
+    .eager_byte = 4.8e-5,
+    .wake = 3.5,
+    .granted = 2.1,
+    .copy_byte = 2.7e-5,
+    .reduce_byte = 3.8e-5,
     .free_messages = 1,
 };
 
