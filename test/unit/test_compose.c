@@ -190,57 +190,39 @@ static void few_messages_leave_their_node(void **state)
     ibshift_nodes_free(&nodes);
 }
 
-/* But for where in TMP they are, and the tag. */
-static bool is_same(const struct ibshift_step *a, const struct ibshift_step *b)
-{
-    return a->kind == b->kind && a->buf == b->buf && a->count == b->count && a->need == b->need &&
-           a->drain == b->drain && (ibshift_step_is_local(a) || a->peer == b->peer);
-}
-
+/* As many steps in each round. */
 static bool are_alike(const struct ibshift_alg *alg, struct ibshift_plan plan, uint32_t radix)
 {
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
     struct ibshift_plan other = plan;
-    bool alike = true;
 
     other.radix = radix;
-    for (uint32_t rank = 0; alike && rank < plan.ranks; rank++) {
-        uint32_t rounds = alg->rounds(&plan, rank);
-
-        alike = rounds == alg->rounds(&other, rank);
-        for (uint32_t round = 0; alike && round < rounds; round++) {
-            struct ibshift_step one[IBSHIFT_ROUND_STEPS], two[IBSHIFT_ROUND_STEPS];
-            uint32_t count = alg->emit(&plan, rank, round, one);
-
-            alike = count == alg->emit(&other, rank, round, two);
-            for (uint32_t i = 0; alike && i < count; i++) {
-                alike = is_same(&one[i], &two[i]);
+    for (uint32_t rank = 0; rank < plan.ranks; rank++) {
+        for (uint32_t round = 0; round < alg->rounds(&plan, rank); round++) {
+            if (alg->rounds(&plan, rank) != alg->rounds(&other, rank) ||
+                alg->emit(&plan, rank, round, steps) != alg->emit(&other, rank, round, steps)) {
+                return false;
             }
         }
     }
-    return alike;
+    return true;
 }
 
-/* Four ranks on each of eight nodes: what candidates are left out are others over again (choose/best.c). */
+/* Three ranks on each of four nodes: what candidates are left out are others over again (choose/best.c). */
 static void radices_above_a_tree_change_nothing(void **state)
 {
-    uint32_t host_of[32];
+    static const uint32_t host_of[12] = {0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3};
     struct ibshift_nodes nodes;
     struct ibshift_plan plan = {
-        .ranks = 32, .radix = 3, .segments = 2, .commutative = true, .nodes = &nodes};
+        .ranks = 12, .radix = 2, .segments = 2, .commutative = true, .nodes = &nodes};
 
-    for (uint32_t rank = 0; rank < 32; rank++) {
-        host_of[rank] = rank / 4;
-    }
-    assert_int_equal(ibshift_nodes_make(host_of, 32, &nodes), 0);
+    assert_int_equal(ibshift_nodes_make(host_of, 12, &nodes), 0);
     for (size_t i = 0; i < ibshift_alg_count; i++) {
         const struct ibshift_alg *alg = ibshift_alg_table[i];
-        bool is_local = (alg->flags & IBSHIFT_ALG_TREES_NODE) != 0;
+        bool is_local = (alg->flags & IBSHIFT_ALG_INNER) != 0;
 
         if ((alg->flags & IBSHIFT_ALG_NODES) != 0 && alg->radix_max > 0) {
-            plan.radix = 3;
-            assert_int_equal(are_alike(alg, plan, 7), is_local);
-            plan.radix = 7;
-            assert_true(are_alike(alg, plan, 15));
+            assert_int_equal(are_alike(alg, plan, 3), is_local);
         }
     }
     ibshift_nodes_free(&nodes);

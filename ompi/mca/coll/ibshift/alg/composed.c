@@ -186,7 +186,7 @@ const struct ibshift_alg ibshift_alg_allgather_by_node = {
     .name = "by_node",
     .doc = "teams gather at leaders, which disseminate between nodes and broadcast in their own",
     .cost = "log_{k+1} p/l + log2 N + log_{k+1} p rounds, (N-1)p m/l bytes between N nodes",
-    .flags = IBSHIFT_ALG_NODES | IBSHIFT_ALG_TREES_NODE | IBSHIFT_ALG_LEADERS | IBSHIFT_ALG_SIZES,
+    .flags = IBSHIFT_ALG_NODES | IBSHIFT_ALG_INNER | IBSHIFT_ALG_LEADERS | IBSHIFT_ALG_SIZES,
     .radix_max = IBSHIFT_RADIX_MAX,
     FUNCTIONS(allgather_by_node),
 };
@@ -226,8 +226,8 @@ const struct ibshift_alg ibshift_alg_allreduce_by_node = {
     .doc = "nodes reduce to leaders, which use recursive doubling and broadcast to their nodes",
     .cost = "2 log_{k+1} p rounds in a node, log2 N between N nodes, n/(S l) bytes each",
     .instead = "recursive_doubling",
-    .flags = IBSHIFT_ALG_NODES | IBSHIFT_ALG_TREES_NODE | IBSHIFT_ALG_LEADERS |
-             IBSHIFT_ALG_SEGMENTS | IBSHIFT_ALG_IN_PLACE,
+    .flags = IBSHIFT_ALG_NODES | IBSHIFT_ALG_INNER | IBSHIFT_ALG_LEADERS | IBSHIFT_ALG_SEGMENTS |
+             IBSHIFT_ALG_IN_PLACE,
     .radix_max = IBSHIFT_RADIX_MAX,
     FUNCTIONS(allreduce_by_node),
 };
@@ -250,7 +250,7 @@ const struct ibshift_alg ibshift_alg_reduce_scatter_by_node = {
     .doc = "nodes reduce to their leaders, which exchange the nodes' shares and scatter them",
     .cost = "log_{k+1} p rounds of P m/l bytes in a node, N-1 messages of p m/l between N nodes",
     .instead = "linear",
-    .flags = IBSHIFT_ALG_NODES | IBSHIFT_ALG_TREES_NODE | IBSHIFT_ALG_LEADERS | IBSHIFT_ALG_SIZES |
+    .flags = IBSHIFT_ALG_NODES | IBSHIFT_ALG_INNER | IBSHIFT_ALG_LEADERS | IBSHIFT_ALG_SIZES |
              IBSHIFT_ALG_IN_PLACE,
     .radix_max = IBSHIFT_RADIX_MAX,
     FUNCTIONS(reduce_scatter_by_node),
@@ -273,8 +273,7 @@ const struct ibshift_alg ibshift_alg_scan_by_node = {
     .doc = "each node scans, the nodes' sums are scanned, and each node adds those before it",
     .cost = "log2 p + log_{k+1} p rounds in a node, log2 N between N nodes, n/S bytes each",
     .instead = "recursive_doubling",
-    .flags =
-        IBSHIFT_ALG_NODES | IBSHIFT_ALG_TREES_NODE | IBSHIFT_ALG_SEGMENTS | IBSHIFT_ALG_IN_PLACE,
+    .flags = IBSHIFT_ALG_NODES | IBSHIFT_ALG_INNER | IBSHIFT_ALG_SEGMENTS | IBSHIFT_ALG_IN_PLACE,
     .radix_max = IBSHIFT_RADIX_MAX,
     FUNCTIONS(scan_by_node),
 };
@@ -297,8 +296,7 @@ const struct ibshift_alg ibshift_alg_exscan_by_node = {
     .doc = "each node scans, the nodes' sums are scanned, and each node adds those before it",
     .cost = "log2 p + log_{k+1} p + 1 rounds in a node, log2 N between N nodes, n/S bytes each",
     .instead = "recursive_doubling",
-    .flags =
-        IBSHIFT_ALG_NODES | IBSHIFT_ALG_TREES_NODE | IBSHIFT_ALG_SEGMENTS | IBSHIFT_ALG_IN_PLACE,
+    .flags = IBSHIFT_ALG_NODES | IBSHIFT_ALG_INNER | IBSHIFT_ALG_SEGMENTS | IBSHIFT_ALG_IN_PLACE,
     .radix_max = IBSHIFT_RADIX_MAX,
     FUNCTIONS(exscan_by_node),
 };

@@ -396,7 +396,7 @@ static struct ibshift_answer settle(struct search *search)
 /* Of a row by node each tree is one of the ranks of a node, or of nodes: radices above are the same again. */
 static uint32_t ranks_of_trees(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
 {
-    uint32_t nodes = (alg->flags & IBSHIFT_ALG_TREES_NODE) != 0 ? 1 : ibshift_nodes_count(plan);
+    uint32_t nodes = (alg->flags & IBSHIFT_ALG_INNER) != 0 ? 1 : ibshift_nodes_count(plan);
 
     if ((alg->flags & IBSHIFT_ALG_NODES) == 0 || alg->radix_max == 0 || plan->nodes == NULL) {
         return plan->ranks;
