@@ -79,17 +79,19 @@ struct ibshift_price {
 };
 
 /*
- * Of two plans whose prices are as good as equal, whether a is the better one: fewer hops, then fewer
- * messages, then the lower price. Where ranks share processors the price has the hops in it, and
- * every message takes a turn from somebody, also from who comes next: there fewer messages first.
+ * Of two plans whose prices are as good as equal, whether a is the better one: fewer hops and messages of
+ * the rank that sends most, for each can be late; of as many, fewer hops; then fewer messages, then the
+ * lower price. Where ranks share processors the price has the hops in it, and every message takes a turn
+ * from somebody, also from who comes next: there fewer messages first.
  */
 static inline bool ibshift_price_is_simpler(const struct ibshift_price *a,
                                             const struct ibshift_price *b)
 {
     bool is_shared = a->of == IBSHIFT_PRICE_PROCESSORS && b->of == IBSHIFT_PRICE_PROCESSORS;
+    uint64_t late_a = a->hops + a->most, late_b = b->hops + b->most;
 
-    if (a->hops != b->hops && !(is_shared && a->messages != b->messages)) {
-        return a->hops < b->hops;
+    if (!(is_shared && a->messages != b->messages) && (late_a != late_b || a->hops != b->hops)) {
+        return late_a != late_b ? late_a < late_b : a->hops < b->hops;
     }
     return a->messages != b->messages ? a->messages < b->messages : a->last < b->last;
 }
