@@ -79,10 +79,9 @@ struct ibshift_price {
 };
 
 /*
- * Of two plans whose prices are as good as equal, whether a is the better one: fewer hops and messages of
- * the rank that sends most, for each can be late; of as many, fewer hops; then fewer messages, then the
- * lower price. Where ranks share processors the price has the hops in it, and every message takes a turn
- * from somebody, also from who comes next: there fewer messages first.
+ * Of two plans whose prices are as good as equal, whether a is the better one: less that can be late, hops
+ * and what the busiest rank sends, or of as much fewer hops; then fewer messages, then the lower price.
+ * Where ranks share processors hops are in the price, and fewer messages take fewer turns from others.
  */
 static inline bool ibshift_price_is_simpler(const struct ibshift_price *a,
                                             const struct ibshift_price *b)

@@ -95,8 +95,7 @@ static void add_others(struct ibshift_line *line, const struct ibshift_decision 
         ibshift_line_add(line, " with %.2f us%s", second->price.last,
                          second->price.last >= best->price.last          ? ""
                          : second->price.messages > best->price.messages ? ", but more messages"
-                         : second->price.hops > best->price.hops         ? ", but more hops"
-                                                                         : ", but one rank sends more");
+                                                                         : ", but more in a row");
     }
     if (other->alg != NULL && other->alg != second->alg && other->price.last >= 0) {
         ibshift_line_add(line, (other->alg->flags & IBSHIFT_ALG_NODES) != 0 ? "; by nodes: "
