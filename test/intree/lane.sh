@@ -70,6 +70,7 @@ intree_programs() {
     [ "${prefix#*openmpi-4}" = "$prefix" ] || return 0
     t_fn "compile shrinks" intree_compile shrinks
     t_fn "compile unlike" intree_compile unlike
+    t_fn "compile counts" intree_compile counts
     t_fn "compile sessions" intree_compile sessions
     t_fn "sessions" intree_run 3 sessions
     t_fn "sessions over verbs" intree_run 3 sessions "$IBSHIFT_STAGE/bin/softhca-run" --quiet --

@@ -58,6 +58,15 @@ unlike_calls() { # PAIRS LONE RUN...: of test/mpi/unlike
         }'
 }
 
+recurring_unlike() { # RUN...: counts that do not match after equal ones
+    MPI_OPTIONS="--mca coll_ibshift_deadline 20 --mca coll_ibshift_alltoall_algorithm bruck ${MPI_OPTIONS-}" \
+        "$@" 4 ibshift,basic${FTAGREE:+,ftagree} "$programs/counts" unlike recurring alltoallv 1 3 >"$IBSHIFT_OUT/said" 2>&1 &&
+        grep -q 'From: *rank 1, which sends 12 bytes' "$IBSHIFT_OUT/said" &&
+        grep -q 'To: *rank 3, which awaits 16 bytes' "$IBSHIFT_OUT/said" && return
+    cat "$IBSHIFT_OUT/said"
+    return 1
+}
+
 hca() { # OPTION OF SOFTHCA-RUN... -- RANKS LIST PROGRAM...; PERSONALITY: of all runs (lane personalities_all)
     local options=(${PERSONALITY:+--personality "$PERSONALITY"})
     while [ "$1" != -- ]; do

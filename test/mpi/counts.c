@@ -19,6 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "check.h"
+
 enum { CALLS = 60, RANKS_MOST = 64, SHORT = 20, LONG = 40000, PATIENCE = 60 };
 enum { EQUAL_CALLS = 3, STOPPED = 3 /* seconds */, LONG_TO_STOP = 20 * 1000 * 1000 };
 
@@ -317,6 +319,10 @@ static int unlike(struct unlike *u)
         rc = MPI_Allreduce(MPI_IN_PLACE, &one, 1, MPI_INT, MPI_SUM, comm);
     }
     failed = rc != MPI_SUCCESS;
+    if (failed) { /* nobody has died */
+        MPI_Error_class(rc, &rc);
+        CHECK(rc == MPI_ERR_OTHER || rc == MPI_ERR_TRUNCATE, "an error of class %d", rc);
+    }
     MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0) {
         printf("counts: %s %s: %d of %d ranks get an error\n", u->form, u->name, any, size);

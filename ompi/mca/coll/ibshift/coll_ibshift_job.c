@@ -245,24 +245,27 @@ struct ibshift_wanted ibshift_job_wanted(const struct ibshift_job *job, enum ibs
 
 #define INTEGERS MPI_INT
 
-static int errno_of(int code)
+int ibshift_errno(int code)
 {
-    return OMPI_SUCCESS == code ? 0 : -EIO;
+    return OMPI_SUCCESS == code                   ? 0
+           : OMPI_ERR_OUT_OF_RESOURCE == code     ? -ENOMEM
+           : ibshift_compat_peer_failed() == code ? -ECONNABORTED
+                                                  : -EIO;
 }
 
 static int least(void *context, int mine, int *least_one)
 {
     struct ompi_communicator_t *comm = context;
 
-    return errno_of(comm->c_coll->coll_reduce(&mine, least_one, 1, INTEGERS, MPI_MIN, 0, comm,
-                                              comm->c_coll->coll_reduce_module));
+    return ibshift_errno(comm->c_coll->coll_reduce(&mine, least_one, 1, INTEGERS, MPI_MIN, 0, comm,
+                                                   comm->c_coll->coll_reduce_module));
 }
 
 static int tell(void *context, int *words, int count)
 {
     struct ompi_communicator_t *comm = context;
 
-    return errno_of(
+    return ibshift_errno(
         comm->c_coll->coll_bcast(words, count, INTEGERS, 0, comm, comm->c_coll->coll_bcast_module));
 }
 
@@ -270,9 +273,9 @@ static int deal(void *context, const int *rows, int *row, int count)
 {
     struct ompi_communicator_t *comm = context;
 
-    return errno_of(comm->c_coll->coll_scatter((void *)(uintptr_t)rows, count, INTEGERS, row, count,
-                                               INTEGERS, 0, comm,
-                                               comm->c_coll->coll_scatter_module));
+    return ibshift_errno(comm->c_coll->coll_scatter((void *)(uintptr_t)rows, count, INTEGERS, row,
+                                                    count, INTEGERS, 0, comm,
+                                                    comm->c_coll->coll_scatter_module));
 }
 
 struct ibshift_together ibshift_job_together(struct ompi_communicator_t *comm)
@@ -412,7 +415,13 @@ int ibshift_code(int status)
         return OMPI_ERR_NOT_SUPPORTED;
     case -EMSGSIZE:
         return MPI_ERR_TRUNCATE;
-    default:
+    case -ECONNABORTED:
+    case -ECONNRESET:
+    case -EHOSTUNREACH:
+    case -ETIME:
+    case -ETIMEDOUT:
         return ibshift_compat_peer_failed();
+    default: /* nobody's death */
+        return MPI_ERR_OTHER;
     }
 }

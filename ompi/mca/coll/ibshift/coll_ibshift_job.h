@@ -73,8 +73,9 @@ struct ibshift_wanted ibshift_job_wanted(const struct ibshift_job *job, enum ibs
 /* How the ranks of a communicator tell each other what is found for all of them. */
 struct ibshift_together ibshift_job_together(struct ompi_communicator_t *comm);
 
-/* Of 0 or a status of the library. */
+/* MPI's of 0 or a status of the library; and back. */
 int ibshift_code(int status);
+int ibshift_errno(int code);
 
 /* Derives the job from the arguments, of a neighborhood collective once its neighbours are known. OMPI_SUCCESS,
  * OMPI_ERR_NOT_SUPPORTED on all ranks alike, or an error of this rank alone. */

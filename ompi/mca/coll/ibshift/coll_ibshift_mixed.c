@@ -81,12 +81,13 @@ void ibshift_mixed_start(ibshift_call_t *call, uint32_t seq, void (*ended)(struc
     }
 }
 
-/* Of what has failed by what ranks called nobody has died, whoever of them noticed it. */
-static bool is_by_mismatch(const struct ibshift_op *op)
+/* Of what began without a death nobody has died, whoever noticed it. */
+static int code_of(const struct ibshift_op *op)
 {
+    int code = ibshift_code(op->status);
     bool is_told = -ECONNABORTED == op->status || -ECONNRESET == op->status;
 
-    return -EBADMSG == op->status || (is_told && (-EBADMSG == op->root || -EMSGSIZE == op->root));
+    return is_told && code != ibshift_code(op->root) ? MPI_ERR_OTHER : code;
 }
 
 int ibshift_call_report(const ibshift_call_t *call)
@@ -106,5 +107,5 @@ int ibshift_call_report(const ibshift_call_t *call)
     if (-ECONNABORTED != call->op.status || !ibshift_compat_is_tolerant()) {
         ibshift_report(&call->module->group, ibshift_endpoint.net, &call->op, call->name);
     }
-    return is_by_mismatch(&call->op) ? MPI_ERR_OTHER : ibshift_code(call->op.status);
+    return code_of(&call->op);
 }

@@ -217,8 +217,7 @@ int ibshift_call_fail(mca_coll_ibshift_module_t *module, int rc)
     }
     see();
     ibshift_engine_give_up(ibshift_endpoint.engine, module->group.id,
-                           module->group.peers[module->group.rank],
-                           OMPI_ERR_OUT_OF_RESOURCE == rc ? -ENOMEM : -EIO);
+                           module->group.peers[module->group.rank], ibshift_errno(rc));
     return give_up(module, rc);
 }
 
