@@ -286,7 +286,7 @@ static size_t plan_rows(struct plan_args *args, struct cli_option *to)
         {"--leaders", 'L', CLI_WHOLE, "N", "ranks of a host that send to other hosts (default: 1)",
          .where = &args->plan.leaders, .low = 1, .high = IBSHIFT_LEADERS_MAX},
         {"--split", 'x', CLI_CHOICE, "NAME",
-         "how 'split' cuts: half, or optimal under LogGP for these bytes (default: half)",
+         "how 'split' cuts: half, or optimal under LogGP for --bytes and --params (default: half)",
          .where = &args->split, .words = split_words},
     };
 
@@ -361,18 +361,39 @@ static int check_ending(const struct plan_args *args)
                : cli_check_ending(args->command, args->output, is_json ? json : text);
 }
 
+static const char print_reads[] =
+    "--bytes and --params go with --goal or --split optimal, --element with --goal";
+
+static void print_epilogue(void)
+{
+    printf("\n%s.\n", print_reads);
+}
+
+/* print and check need no sizes and no costs but for these two; a cut is for one size. */
+static int check_sizes(const struct plan_args *args)
+{
+    bool is_print = strchr(args->row->options, 'g') != NULL, is_optimal = args->split != 0;
+    bool is_unread =
+        (is_print || strchr(args->row->options, 's') != NULL) && !args->is_goal &&
+        ((!is_optimal && (args->has_sizes || args->model_source != NULL)) || args->element > 0);
+
+    if (is_unread) {
+        return cli_error(args->command, "%s",
+                         is_print ? print_reads : "--bytes and --params go with --split optimal");
+    }
+    return (args->is_goal || is_optimal) && args->size_count > 1
+               ? cli_error(args->command, "%s: one size, not %d",
+                           args->is_goal ? "--goal" : "--split optimal", args->size_count)
+               : CLI_OK;
+}
+
 /* What was not given, and what follows from what was. */
 static int complete(struct plan_args *args)
 {
-    bool is_unread = strchr(args->row->options, 'g') != NULL && !args->is_goal &&
-                     (args->has_sizes || args->element > 0 || args->model_source != NULL);
-    int rc = args->model_source != NULL ? CLI_OK : set_params(args, "typical");
+    int rc = check_sizes(args);
 
-    if (is_unread) {
-        return cli_error(args->command, "--bytes, --element and --params go with --goal");
-    }
-    if (args->is_goal && args->size_count > 1) {
-        return cli_error(args->command, "--goal: one size, not %d", args->size_count);
+    if (rc == CLI_OK && args->model_source == NULL) {
+        rc = set_params(args, "typical");
     }
     args->element = args->element > 0 ? args->element : 1;
     args->has_radix = args->plan.radix > 0;
@@ -398,6 +419,7 @@ int plan_args_parse(struct plan_args *args, const struct plan_command *command, 
         .summary = command->summary,
         .options = rows,
         .word = plan_args_operand,
+        .epilogue = strchr(command->options, 'g') != NULL ? print_epilogue : NULL,
         .context = args};
     int rc;
 
