@@ -174,8 +174,16 @@ int cli_take(const struct cli_args *args, const struct cli_option *o, const char
     return CLI_USAGE;
 }
 
+static int take_value(struct cli_args *args, const struct cli_option *o, const char *value)
+{
+    if (o->kind != CLI_OUTPUT && args->value_count < CLI_VALUES) {
+        args->values[args->value_count++] = value;
+    }
+    return cli_take(args, o, value);
+}
+
 /* *at moves over a value that stands apart. */
-static int take_option(const struct cli_args *args, int argc, char **argv, int *at)
+static int take_option(struct cli_args *args, int argc, char **argv, int *at)
 {
     const char *text = argv[*at], *equals = strchr(text, '=');
     size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
@@ -187,13 +195,16 @@ static int take_option(const struct cli_args *args, int argc, char **argv, int *
     if (o->kind == CLI_FLAG && equals != NULL) {
         return cli_error(args->command, "%s takes no value", o->name);
     }
-    if (o->kind == CLI_FLAG || equals != NULL) {
-        return cli_take(args, o, equals != NULL ? equals + 1 : NULL);
+    if (o->kind == CLI_FLAG) {
+        return cli_take(args, o, NULL);
+    }
+    if (equals != NULL) {
+        return take_value(args, o, equals + 1);
     }
     if (*at + 1 == argc) {
         return cli_error(args->command, "%s needs a value: %s", o->name, o->help);
     }
-    return cli_take(args, o, argv[++*at]);
+    return take_value(args, o, argv[++*at]);
 }
 
 static int take_word(struct cli_args *args, const char *text)
@@ -269,7 +280,22 @@ static const char *output_of(const struct cli_option *o)
     return o->kind == CLI_OUTPUT ? *(const char **)o->where : NULL;
 }
 
-/* Two of one name would leave one. */
+static int check_read(const struct cli_args *args, const char *path)
+{
+    bool is_read = false;
+
+    for (unsigned i = 0; i < args->count; i++) {
+        is_read |= output_replaces(path, args->positional[i]);
+    }
+    for (unsigned i = 0; i < args->value_count; i++) {
+        is_read |= output_replaces(path, args->values[i]);
+    }
+    return is_read ? cli_error(args->command, "'%s' would replace what is read: name another file",
+                               path)
+                   : CLI_OK;
+}
+
+/* Two of one name would leave one, and one of the name of an input would cost that. */
 static int check_outputs(const struct cli_args *args)
 {
     int rc = CLI_OK;
@@ -278,12 +304,13 @@ static int check_outputs(const struct cli_args *args)
         const char *path = output_of(o);
 
         for (const struct cli_option *p = args->options; path != NULL && p < o; p++) {
-            if (output_of(p) != NULL && strcmp(output_of(p), path) == 0) {
+            if (output_of(p) != NULL && output_is_same(output_of(p), path)) {
                 return cli_error(args->command, "%s and %s both write '%s': name two files",
                                  p->name, o->name, path);
             }
         }
-        rc = path != NULL ? cli_check_output(args->command, path, o->words) : CLI_OK;
+        rc = path != NULL ? check_read(args, path) : CLI_OK;
+        rc = path != NULL && rc == CLI_OK ? cli_check_output(args->command, path, o->words) : rc;
     }
     return rc;
 }

@@ -38,7 +38,7 @@ struct cli_option {
     bool is_needed; /* the command does nothing without it */
 };
 
-enum { CLI_POSITIONALS = 8 };
+enum { CLI_POSITIONALS = 8, CLI_VALUES = 32 };
 
 struct cli_args {
     const char *command;              /* "fabric show": for messages; NULL: the program itself */
@@ -54,6 +54,8 @@ struct cli_args {
     void *context;  /* the command's own */
     const char *positional[CLI_POSITIONALS];
     unsigned count;
+    const char *values[CLI_VALUES]; /* of options that are no outputs: some are files */
+    unsigned value_count;
     bool helped; /* --help was printed: nothing else to do */
 };
 

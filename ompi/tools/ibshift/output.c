@@ -260,3 +260,29 @@ int output_check(const char *path)
     }
     return rc;
 }
+
+/* Of what is not there realpath() leaves the name that is missing, behind all links. */
+static void resolve(const char *path, char *name)
+{
+    if (is_standard(path)) {
+        (void)strcpy(name, "-");
+    } else if (realpath(path, name) == NULL && errno != ENOENT) {
+        name[0] = '\0';
+    }
+}
+
+bool output_is_same(const char *path, const char *other)
+{
+    char names[2][PATH_MAX] = {"", ""};
+
+    resolve(path, names[0]);
+    resolve(other, names[1]);
+    return strcmp(path, other) == 0 || (names[0][0] != '\0' && strcmp(names[0], names[1]) == 0);
+}
+
+bool output_replaces(const char *path, const char *read)
+{
+    struct stat info;
+
+    return stat(read, &info) == 0 && S_ISREG(info.st_mode) && output_is_same(path, read);
+}

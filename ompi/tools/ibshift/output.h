@@ -27,5 +27,9 @@ int output_close(struct output *out, bool is_whole);
 
 /* Whether output_open() will do, before the work. */
 int output_check(const char *path);
+/* Whether both name one file, through links too, which need not be there yet. */
+bool output_is_same(const char *path, const char *other);
+/* Whether what is read would be lost: a file of this name. */
+bool output_replaces(const char *path, const char *read);
 
 #endif

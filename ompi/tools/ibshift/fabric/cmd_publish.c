@@ -299,11 +299,31 @@ static int compare(struct publish *p)
     return rc == CLI_OK && p->changed[0] != '\0' ? CLI_FAILED : rc;
 }
 
+/* Words in the wrong order must not cost the cables. A damaged file may be replaced. */
+static int check_replaced(const struct publish *p)
+{
+    char head[sizeof(IBSHIFT_COMPILED_MAGIC) - 1] = "";
+    struct stat info;
+    FILE *file = stat(p->output, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0
+                     ? fopen(p->output, "r")
+                     : NULL;
+    bool is_other = file != NULL && (fread(head, sizeof(head), 1, file) != 1 ||
+                                     memcmp(head, IBSHIFT_COMPILED_MAGIC, sizeof(head)) != 0);
+
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return is_other ? cli_error(p->args->command,
+                                "%s is there and no compiled fabric: not replaced", p->output)
+                    : CLI_OK;
+}
+
 static int publish(struct publish *p)
 {
     struct ibshift_error err;
     int rc = p->is_checking ? CLI_OK : cli_check_output(p->args->command, p->output, NULL);
 
+    rc = rc == CLI_OK && !p->is_checking ? check_replaced(p) : rc;
     if (rc != CLI_OK) {
         return rc;
     }

@@ -366,7 +366,8 @@ static const char print_reads[] =
 
 static void print_epilogue(void)
 {
-    printf("\n%s.\n", print_reads);
+    putchar('\n');
+    cli_print_help(stdout, "", 0, print_reads);
 }
 
 /* print and check need no sizes and no costs but for these two; a cut is for one size. */
