@@ -239,20 +239,14 @@ int cli_check_ending(const char *command, const char *path, const char *const *f
     static const char *const known[] = {"svg", "png", "pdf", "eps", "ps",  "jpg",  "jpeg", "gif",
                                         "dot", "gv",  "txt", "csv", "htm", "html", "json", NULL};
     const char *dot = strrchr(path, '.');
-    bool is_known = false, is_written = false;
-    char list[64] = "";
+    bool is_known = false;
 
     for (int i = 0; dot != NULL && known[i] != NULL; i++) {
         is_known |= strcmp(dot + 1, known[i]) == 0;
     }
-    for (int i = 0; is_known && formats[i] != NULL; i++) {
-        is_written |= strcmp(dot + 1, formats[i]) == 0;
-        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s.%s", i > 0 ? ", " : "",
-                 formats[i]);
-    }
-    return is_known && !is_written
-               ? cli_error(command, "%s: the format is not %s; endings that fit: %s", path, dot + 1,
-                           list)
+    return is_known && strcmp(dot + 1, formats[0]) != 0
+               ? cli_error(command, "%s: %s writes %s", path, command,
+                           strcmp(formats[0], "txt") == 0 ? "text" : formats[0])
                : CLI_OK;
 }
 

@@ -69,8 +69,8 @@ int cli_take(const struct cli_args *args, const struct cli_option *option, const
 /* "--ranks '0': must be WANTED"; CLI_USAGE. */
 int cli_bad_value(const char *command, const char *option, const char *value, const char *wanted);
 
-/* Before the work: can the file be written, and in the format that its ending promises? formats: "svg",
- * ..., ends with NULL; or NULL where the command has no say in it. */
+/* Before the work: can the file be written, and in the format that its ending promises? formats: one of "svg", "txt"
+ * and "json", and NULL; or NULL where the command has no say in it. */
 int cli_check_output(const char *command, const char *path, const char *const *formats);
 extern const char *const cli_svg_only[];
 int cli_check_ending(const char *command, const char *path, const char *const *formats);
