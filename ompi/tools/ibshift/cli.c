@@ -40,35 +40,39 @@ static size_t min3(size_t a, size_t b, size_t c)
     return ab < c ? ab : c;
 }
 
+/* Two letters that changed places are one difference. */
 static size_t edit_distance(const char *a, const char *b)
 {
     size_t width = strlen(b);
-    size_t row[64];
+    size_t rows[3][64];
 
     if (width >= 64) {
         return 64;
     }
     for (size_t j = 0; j <= width; j++) {
-        row[j] = j;
+        rows[0][j] = j;
     }
-    for (size_t i = 1; a[i - 1] != '\0'; i++) {
-        size_t diagonal = row[0];
+    for (size_t i = 1;; i++) {
+        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
 
+        if (a[i - 1] == '\0') {
+            return above[width];
+        }
         row[0] = i;
         for (size_t j = 1; j <= width; j++) {
-            size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
-
-            diagonal = row[j];
-            row[j] = min3(row[j] + 1, row[j - 1] + 1, substituted);
+            row[j] = min3(row[j - 1] + 1, above[j] + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                row[j] = min3(row[j], row[j], before[j - 2] + 1);
+            }
         }
     }
-    return row[width];
 }
 
+/* At most a third of the letters differ, or it is another word. */
 const char *cli_nearest(const char *name, const char *const *candidates, size_t count)
 {
     const char *best = NULL;
-    size_t best_distance = strlen(name) / 3 + 2;
+    size_t best_distance = strlen(name + strspn(name, "-")) / 3 + 1;
 
     for (size_t i = 0; i < count; i++) {
         size_t distance = edit_distance(name, candidates[i]);
