@@ -1,8 +1,8 @@
 /*
  * An array cut along its second axis becomes one cut along its third, by alltoallw on subarrays: each block has gaps where it is
  * sent and where it comes to.
- *     layouts DEPTH SIDE MOST       all forms; those that are not persistent, whose memory stays where it is, have come to hold less
- *                                   than MOST bytes on each rank
+ *     layouts DEPTH SIDE MOST       all forms have come to hold less than MOST bytes on each rank, but the persistent one of many
+ *                                   ranks, whose grants stand
  *     layouts DEPTH SIDE time TURNS beside an alltoall of the same bytes in one piece: medians
  */
 #include <malloc.h>
@@ -13,7 +13,7 @@
 
 #include "check.h"
 
-enum { AXES = 3, TURNS = 3 };
+enum { AXES = 3, TURNS = 3, OPENED_LEAST = 7 };
 
 struct array {
     int size[AXES], first; /* this rank's part along axis `cut` */
@@ -94,7 +94,9 @@ static void check_form(struct array *from, struct array *to, const int whole[AXE
 {
     MPI_Request request = MPI_REQUEST_NULL;
     size_t before = held(), more;
+    int ranks;
 
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (form == FORM_PERSISTENT) {
         PERSISTENT(Alltoallw)(TRANSPOSE, MPI_INFO_NULL, &request);
     }
@@ -118,7 +120,7 @@ static void check_form(struct array *from, struct array *to, const int whole[AXE
     }
     more = held() < before ? 0 : held() - before;
     printf("%s: %zu bytes more\n", form_names[form], more);
-    CHECK(more < most || form == FORM_PERSISTENT,
+    CHECK(more < most || (form == FORM_PERSISTENT && ranks >= OPENED_LEAST),
           "%s: %zu bytes more are held after the calls, not below %zu", form_names[form], more,
           most);
     if (form == FORM_PERSISTENT) {

@@ -116,6 +116,7 @@ bool ibshift_repeat_is_wanted(const struct ibshift_group *group,
 
     return wanted->is_again && !are_all_near &&
            (wanted->collective == IBSHIFT_ALLTOALL || wanted->collective == IBSHIFT_ALLGATHER) &&
+           !ibshift_opening_refuses(params->plan.ranks, (params->plan.ranks - 1) / 2) &&
            params->pace == NULL && !ibshift_needs_long_part(wanted->needs) &&
            (ibshift_needs_any_size(wanted->needs) || wanted->bytes > ibshift_params.eager_limit);
 }
@@ -197,7 +198,8 @@ static void explain(const struct ibshift_repeat *repeat)
                     repeat->name,
                     repeat->anew >= ANEW_MOST
                         ? "some rank's memory was another one four times in a row"
-                        : "some rank has fewer of them than it takes to say who has begun");
+                        : "some rank has fewer of them than it takes to say who has begun, "
+                          "or cannot register its memory as one");
     }
 }
 
