@@ -417,7 +417,7 @@ static void end_flight(struct ibshift_op *op, struct ibshift_exec *exec, enum ib
     }
     if (status != 0) {
         rank = ibshift_walk_flight_step(&op->walk, which, index).peer;
-    } else if (op->params.gaps != NULL) {
+    } else if (op->params.gaps != NULL && which == IBSHIFT_CLASS_RECV) {
         const struct ibshift_step step = ibshift_walk_flight_step(&op->walk, which, index);
 
         ibshift_gaps_received(op, &step, index);
