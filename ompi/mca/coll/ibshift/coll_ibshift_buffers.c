@@ -454,6 +454,9 @@ void ibshift_side_move_block(const struct ibshift_side *side, uint32_t block, ch
     char *user = side->user + displ_of(side, block) * unit;
     size_t count = count_of(side, block);
 
+    if (0 == count * ibshift_type_size(type)) { /* the program may have no memory for it */
+        return;
+    }
     if (side->is_device || !is_one_piece(type, count)) {
         convert(side, user, type, count, packed, pack);
         return;
