@@ -93,6 +93,7 @@ void route_proof_json(const struct route_proof *p, struct json *j)
     json_value(j, "lost", "%" PRIu64, p->lost);
     json_value(j, "circles", "%" PRIu64, p->circles);
     json_value(j, "strays", "%" PRIu64, p->strays);
+    json_value(j, "to_switches", "%" PRIu64, p->to_switches);
     json_value(j, "switches_lost", "%" PRIu64, p->switches_lost);
     json_value(j, "others", "%" PRIu64, p->others);
     json_value(j, "others_lost", "%" PRIu64, p->others_lost);
