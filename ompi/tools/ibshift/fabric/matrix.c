@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/graph/lines.h"
 #include "fabric/graph/random.h"
 
 enum { RATIO_MAX = 1000000 };
@@ -192,12 +193,12 @@ static int make(const struct kind *kind, struct matrix *m)
 
 static int read_path(uint64_t *into, uint32_t ranks, const char *path, struct ibshift_error *err)
 {
-    FILE *file = fopen(path, "r");
+    struct ibshift_error why;
+    FILE *file = ibshift_lines_file(path, &why);
     int rc;
 
     if (file == NULL) {
-        return ibshift_fail(err, -EINVAL, "%.200s: %s (wants " MATRIX_HELP ")", path,
-                            strerror(errno));
+        return ibshift_fail(err, -EINVAL, "%.240s (wants " MATRIX_HELP ")", why.text);
     }
     rc = matrix_read(into, ranks, file, path, err);
     fclose(file);
