@@ -75,7 +75,7 @@ void info_print(const struct info *info, bool is_json)
         json_close(&j, ']');
         json_end(&j);
     } else {
-        puts("* costs something    ! keeps ibshift from running natively");
+        puts("* costs something    ! keeps ibshift from running natively between hosts");
     }
 }
 
@@ -227,13 +227,14 @@ static bool say_model(struct info *info)
     info_say(info, INFO_FACT, "cost model",
              "%s: L %g us, o_s %g to %g us, o_r %g to %g us, g %g us after %d messages, G %g ns/B, "
              "O %g ns/B, "
-             "E %g ns/B, w %g us, copy %g ns/B, reduce %g ns/B",
+             "E %g ns/B, w %g us, R %g us, copy %g ns/B, reduce %g ns/B",
              is_given && is_read         ? info->model
              : info->devices.is_software ? "typical of a device in software, not measured here"
                                          : "typical values, not measured here",
              model.latency, model.send_max, model.send_min, model.recv_max, model.recv_min,
              model.gap, model.free_messages, model.gap_byte * 1e3, model.send_byte * 1e3,
-             model.eager_byte * 1e3, model.wake, model.copy_byte * 1e3, model.reduce_byte * 1e3);
+             model.eager_byte * 1e3, model.wake, model.granted, model.copy_byte * 1e3,
+             model.reduce_byte * 1e3);
     return is_read;
 }
 
