@@ -37,6 +37,16 @@ static int parse_number(const char *text, long low, int *value)
     return 0;
 }
 
+/* With K and M. */
+static bool read_bytes(const char *text, int low, int *value)
+{
+    uint64_t bytes = 0;
+    bool is_read = cli_parse_bytes(text, strlen(text), &bytes) == 0;
+
+    *value = bytes <= INT_MAX ? (int)bytes : 0;
+    return is_read && *value >= low;
+}
+
 /* "A-B" or "A". */
 static int parse_range(char *text, int *first, int *last)
 {
@@ -63,16 +73,16 @@ static int take_ranks(void *where, const char *text)
 static int parse_sizes(const char *list)
 {
     char copy[256], *rest = copy, *item;
-    int last;
 
     if ((size_t)snprintf(copy, sizeof(copy), "%s", list) >= sizeof(copy)) {
         return -EINVAL;
     }
     given.size_count = 0;
     while ((item = strsep(&rest, ",")) != NULL) {
-        int first;
+        char *low = strsep(&item, "-");
+        int first, last;
 
-        if (parse_range(item, &first, &last) != 0) {
+        if (!read_bytes(low, 1, &first) || !read_bytes(item != NULL ? item : low, first, &last)) {
             return -EINVAL;
         }
         for (long size = first; size <= last; size *= 2) {
@@ -162,15 +172,14 @@ static const struct cli_option rows[] = {
      "numbers of ranks, doubling from A to B (default: those that mpirun started)",
      .take = take_ranks},
     {"--sizes", 's', CLI_TAKEN, "LIST",
-     "bytes of a block: A, or A-B, doubling from A to B,... (default: 1-65536)",
-     .take = take_sizes},
+     "bytes of a block: A, or A-B, doubling from A to B,... (default: 1-64K)", .take = take_sizes},
     {"--repetitions", 'r', CLI_WHOLE, "N", "samples, whose median is the result (default: 50)",
      .where = &given.repetitions, .low = 1, .high = INT_MAX},
     {"--warmups", 'w', CLI_WHOLE, "N", "operations before the first sample (default: 5)",
      .where = &given.warmups, .low = 0, .high = INT_MAX},
     {"--nonblocking", 'n', CLI_FLAG, NULL, "the nonblocking operations as well, with computation",
      .where = &given.nonblocking},
-    {"--test-bytes", 'c', CLI_WHOLE, "N",
+    {"--test-bytes", 'c', CLI_WHOLE, "BYTES",
      "MPI_Test once per so many bytes of the block (default: 2048)", .where = &given.test_bytes,
      .low = 1, .high = INT_MAX},
     {"--idle", 'i', CLI_FLAG, NULL, "sleep in place of computing: ranks outnumber processors",

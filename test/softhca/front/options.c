@@ -100,7 +100,7 @@ static const struct cli_option rows[] = {
      "stretch modelled time, so that few CPUs keep up with the wire (default: 1)",
      .where = &given.scale, .low = 1, .high = 1000000},
     {"--burst", 0, CLI_TAKEN, "N",
-     "packets of 2 KiB, or bytes as in 16KiB, that a modelled HCA sends of one message before it "
+     "packets of 2 KiB, or bytes as in 16K, that a modelled HCA sends of one message before it "
      "sends from another queue pair (default: all flow at once)",
      .take = take_burst},
     {"--bond", 0, CLI_FLAG, NULL,
@@ -276,25 +276,17 @@ static int take_pkeys(void *where, const char *text)
 static int take_burst(void *where, const char *text)
 {
     enum { MOST = 1 << 20 };
-    static const struct {
-        const char *name;
-        uint64_t bytes;
-    } units[] = {{"", WIRE_PACKET}, {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}};
-    char wanted[96], *end;
-    unsigned long long value = strtoull(text, &end, 10);
+    uint64_t value, packet = strspn(text, "0123456789") == strlen(text) ? 1 : WIRE_PACKET;
+    char wanted[96];
 
     (void)where;
-    for (size_t i = 0; i < COUNT_OF(units) && isdigit((unsigned char)*text); i++) {
-        uint64_t packets = value <= UINT32_MAX ? value * units[i].bytes / WIRE_PACKET : 0;
-
-        if (strcmp(end, units[i].name) == 0 && packets >= 1 && packets <= MOST &&
-            packets * WIRE_PACKET == value * units[i].bytes) {
-            given.burst = (uint32_t)packets;
-            return CLI_OK;
-        }
+    if (cli_parse_bytes(text, strlen(text), &value) == 0 && value % packet == 0 &&
+        value >= packet && value / packet <= MOST) {
+        given.burst = (uint32_t)(value / packet);
+        return CLI_OK;
     }
-    snprintf(wanted, sizeof(wanted),
-             "from 1 to %d packets of %d bytes, or as many bytes as in 16KiB", MOST, WIRE_PACKET);
+    snprintf(wanted, sizeof(wanted), "from 1 to %d packets of %d bytes, or as many bytes as in 16K",
+             MOST, WIRE_PACKET);
     return cli_bad_value(NULL, "--burst", text, wanted);
 }
 

@@ -68,7 +68,7 @@ static const struct cli_option job_options[] = {
     {"--packets", 0, CLI_WHOLE_REAL, "N", "full packets of each message (default: 64)",
      .where = &given.packets, .low = 1, .high = 1e6},
     {"--size", 0, CLI_WHOLE_REAL, "BYTES", "bytes of each message, in place of --packets",
-     .where = &given.size, .low = 1, .high = 1e9},
+     .where = &given.size, .low = 1, .high = 1 << 30},
     {"--window", 0, CLI_WHOLE, "W", "sends and receives in flight (default: 32, as in a job)",
      .where = &given.window, .low = 1, .high = 256},
     {"--start", 0, CLI_REAL, "US", "when its ranks begin (default: 0)", .where = &given.start,
