@@ -1,5 +1,4 @@
-/* Ranks as threads, several threads a rank: every collective ends right, whoever makes the
- * progress. */
+/* Ranks as threads, several threads a rank: every collective ends right, whoever makes the progress. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

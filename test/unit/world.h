@@ -12,7 +12,7 @@ uint32_t world_random_below(uint64_t *state, uint32_t bound);
 /* From IBSHIFT_TEST_SEED, or this one; says which on stdout. */
 uint64_t world_seed(uint64_t otherwise);
 
-enum { WORLD_MOST = 32 }; /* ranks */
+enum { WORLD_MOST = 40 }; /* ranks */
 
 struct world {
     uint32_t ranks;
