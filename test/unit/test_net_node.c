@@ -84,6 +84,28 @@ static void what_is_waited_for_comes(void **state)
     }
 }
 
+/* A message that the quota has room for is not asked for: it passes a longer one that has none. */
+static void a_shorter_one_passes(void **state)
+{
+    uint32_t most = (uint32_t)ibshift_node_short(cards[1].ring);
+    struct message m[5], shorter;
+
+    for (uint32_t i = 0; i < 5; i++) {
+        nets_make(&m[i], 0, 1, i, most - 128);
+        assert_true(nets_post(&m[i], true) >= 0);
+    }
+    nets_make(&shorter, 0, 1, 5, 64);
+    assert_true(nets_post(&shorter, false) >= 0);
+    assert_true(nets_post(&shorter, true) >= 0);
+    nets_take_all(20);
+    assert_arrived(&shorter);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_true(nets_post(&m[i], false) >= 0);
+        nets_take_all(20);
+        assert_arrived(&m[i]);
+    }
+}
+
 /* What is tried leaves now whenever there is room, and all has been taken. */
 static void what_is_tried_leaves(void **state)
 {
@@ -406,6 +428,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fresh_ring_is_mapped),
         NETS_TEST(what_is_waited_for_comes),
+        NETS_TEST(a_shorter_one_passes),
         NETS_TEST(what_is_tried_leaves),
         NETS_TEST(a_late_part),
         cmocka_unit_test(other_length),

@@ -273,20 +273,23 @@ static int go(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
     return rc;
 }
 
+/* Whatever has quota goes, past those that lack it: a receiver that sees quota asks for nothing. */
 void ibshift_nn_flush(struct ibshift_node_peer *peer)
 {
+    struct ibshift_node_note *note, *next;
     int rc = 0;
 
     while (rc == 0 && peer->ready.first != NULL) {
         rc = go(peer, peer->ready.first);
     }
-    while (rc == 0 && peer->waiting.first != NULL && has_quota(peer, peer->waiting.first->length)) {
-        struct ibshift_node_note *note = peer->waiting.first;
-
-        peer->out_quota += ibshift_node_cost(note->length);
-        ibshift_match_remove(&note->match);
-        ibshift_nn_note_move(&peer->ready, note);
-        rc = go(peer, note);
+    for (note = peer->waiting.first; rc == 0 && note != NULL; note = next) {
+        next = note->next;
+        if (has_quota(peer, note->length)) {
+            peer->out_quota += ibshift_node_cost(note->length);
+            ibshift_match_remove(&note->match);
+            ibshift_nn_note_move(&peer->ready, note);
+            rc = go(peer, note);
+        }
     }
 }
 
