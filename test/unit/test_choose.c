@@ -324,8 +324,8 @@ static void equal_prices_of_processors_are_told_by_messages(void **state)
     assert_true(best.price.last <= linear.price.last * IBSHIFT_PRICE_EQUAL);
 }
 
-/* Ranks of one host with two processors, as bench/nodes/cells.csv has them: what ran then, and how
- * long it took. The built-in prices of shared memory are near, and the choice is what took less. */
+/* Ranks of one host with two processors, as bench/nodes/cells-kvm.csv has them: what ran then, and
+ * how long it took. The built-in prices of shared memory are near, and the choice is what took less. */
 static void shared_memory_is_priced_as_it_was_measured(void **state)
 {
     static const struct {
