@@ -107,7 +107,7 @@ static void arrive(struct flight *f, uint32_t target)
 static void multicast(struct flight *f)
 {
     uint32_t members[SHM_MEMBERS];
-    uint32_t n = mcast_members(&f->wqe->av, members);
+    uint32_t n = mcast_members(f->run->qp->port, &f->wqe->av, members);
 
     f->at_once = true;
     for (uint32_t i = 0; i < n; i++) {

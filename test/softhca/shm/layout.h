@@ -36,6 +36,9 @@ enum {
     FAULT_TEXT = 128,
 };
 
+/* The network interface of a port, by HCA and port. */
+#define CM_INTERFACE "softhca%u-%u"
+
 #define SHM_MAGIC     0x736f667468636131ull
 #define SHM_GIB       32
 #define SHM_NONE      UINT32_MAX
@@ -59,6 +62,7 @@ struct shm_conf {
     bool arm_waiting;
     uint16_t pkeys[2][SHM_PKEYS]; /* of ports of hosts 0, 2, ... and 1, 3, ...; 0 = empty */
     bool no_srq, no_ah;
+    uint32_t max_groups;                /* that the subnet administrator makes */
     uint32_t inline_errno, inline_step; /* refuses too much with it; answers in multiples */
     bool count_queues;                  /* their memory is locked memory too */
     bool swap, scatter;                 /* writes, or packets of writes, land in any order */
@@ -268,11 +272,19 @@ struct shm_qp {
     } pend[2];
 };
 
+/* A multicast group: the queue pairs that are attached to it, and the ports that have joined it at the
+   subnet administrator. Where any has, others neither hear nor are heard. */
 struct shm_group {
     union ibv_gid gid;
     uint16_t lid;
     uint32_t members;
     uint32_t qp[SHM_MEMBERS];
+    uint32_t qkey;
+    uint32_t joins;
+
+    struct shm_join {
+        uint32_t proc, port;
+    } join[SHM_MEMBERS];
 };
 
 struct shm_thread {
@@ -338,6 +350,8 @@ struct shm_head {
     struct shm_table procs, threads, qps, cqs, srqs, chans, mrs;
     struct shm_arena arena;
     struct lock group_lock;
+    uint32_t groups_used;  /* none was at or above: most runs touch no page of theirs */
+    uint32_t groups_named; /* by the subnet administrator, ever */
     struct lock atomic_lock[64];
     uint32_t lid_port[SHM_LIDS];
 };

@@ -35,8 +35,7 @@ int av_make(const struct hca_ctx *ctx, const struct ibv_ah_attr *attr, struct sh
     return 0;
 }
 
-/* An IPv6 group, or an IPv4 one as RoCE writes it. */
-static bool gid_is_multicast(const union ibv_gid *gid)
+bool gid_is_multicast(const union ibv_gid *gid)
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -108,117 +107,4 @@ HCA_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
     pd_use(ah->pd, -1);
     free(container_of(ah, struct hca_ah, ah));
     return 0;
-}
-
-static struct shm_group *find_group(const union ibv_gid *gid, uint16_t lid)
-{
-    for (uint32_t i = 0; i < SHM_GROUPS; i++) {
-        struct shm_group *g = &shm.groups[i];
-
-        if (g->members && (gid ? memcmp(&g->gid, gid, sizeof(*gid)) == 0 : g->lid == lid)) {
-            return g;
-        }
-    }
-    return NULL;
-}
-
-static struct shm_group *empty_group(void)
-{
-    for (uint32_t i = 0; i < SHM_GROUPS; i++) {
-        if (shm.groups[i].members == 0) {
-            return &shm.groups[i];
-        }
-    }
-    return NULL;
-}
-
-uint32_t mcast_members(const struct shm_av *av, uint32_t *members)
-{
-    const struct shm_group *g;
-    uint32_t n;
-
-    lock_take(&shm.head->group_lock);
-    g = find_group(av->is_global ? &av->dgid : NULL, av->dlid);
-    n = g ? g->members : 0;
-    if (g) {
-        memcpy(members, g->qp, n * sizeof(g->qp[0]));
-    }
-    lock_drop(&shm.head->group_lock);
-    return n;
-}
-
-static bool is_in_group(struct shm_group *g, uint32_t qp, bool leaves)
-{
-    for (uint32_t i = 0; i < g->members; i++) {
-        if (g->qp[i] == qp) {
-            if (leaves) {
-                g->qp[i] = g->qp[--g->members];
-            }
-            return true;
-        }
-    }
-    return false;
-}
-
-bool mcast_is_member(uint32_t qp, bool leaves)
-{
-    bool was_there = false;
-
-    lock_take(&shm.head->group_lock);
-    for (uint32_t i = 0; i < SHM_GROUPS; i++) {
-        was_there |= is_in_group(&shm.groups[i], qp, leaves);
-    }
-    lock_drop(&shm.head->group_lock);
-    return was_there;
-}
-
-static int join_group(const union ibv_gid *gid, uint16_t lid, uint32_t qp)
-{
-    struct shm_group *g = find_group(gid, lid);
-
-    if (!g) {
-        g = empty_group();
-        if (!g) {
-            return ENOMEM;
-        }
-        g->gid = *gid;
-        g->lid = lid;
-    }
-    if (is_in_group(g, qp, false)) {
-        return 0;
-    }
-    if (g->members == SHM_MEMBERS) {
-        return ENOMEM;
-    }
-    g->qp[g->members] = qp;
-    g->members++;
-    return 0;
-}
-
-HCA_EXPORT int ibv_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid)
-{
-    int err;
-
-    if (ibqp->qp_type != IBV_QPT_UD || !gid_is_multicast(gid) || proc_is_forked()) {
-        return EINVAL;
-    }
-    lock_take(&shm.head->group_lock);
-    err = join_group(gid, lid, container_of(ibqp, struct hca_qp, qp)->index);
-    lock_drop(&shm.head->group_lock);
-    return err;
-}
-
-HCA_EXPORT int ibv_detach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid)
-{
-    struct shm_group *g;
-    bool was_there;
-
-    if (proc_is_forked()) {
-        return EPERM;
-    }
-    lock_take(&shm.head->group_lock);
-    g = find_group(gid, lid);
-    was_there = g && is_in_group(g, container_of(ibqp, struct hca_qp, qp)->index, true);
-    lock_drop(&shm.head->group_lock);
-    return was_there ? 0 : EINVAL;
 }

@@ -132,10 +132,24 @@ int av_make(const struct hca_ctx *ctx, const struct ibv_ah_attr *attr, struct sh
 uint32_t av_port(const struct shm_av *av);
 bool av_is_multicast(const struct shm_av *av);
 
-/* The queue pairs of a multicast group, into SHM_MEMBERS places. */
-uint32_t mcast_members(const struct shm_av *av, uint32_t *members);
+/* An IPv6 group, or an IPv4 one as RoCE writes it. */
+bool gid_is_multicast(const union ibv_gid *gid);
+
+/* The queue pairs of a multicast group that hear what leaves the port, into SHM_MEMBERS places. */
+uint32_t mcast_members(uint32_t from, const struct shm_av *av, uint32_t *members);
 /* Whether the queue pair is in a group; with `leaves` it is in none any more. */
 bool mcast_is_member(uint32_t qp, bool leaves);
+
+/* What a port asks the subnet administrator for, and its answer. */
+struct group_record {
+    union ibv_gid gid; /* zero: one that no other group has */
+    uint16_t lid;      /* the answer's */
+    uint32_t qkey, port;
+};
+
+/* Lets the port into a group, which begins with its first port. 0 or an errno. */
+int group_enter(struct group_record *r);
+void group_leave(const struct group_record *r);
 
 /* Completion queues. */
 #define CQ_WC_FLAGS (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
