@@ -79,6 +79,7 @@ static void free_all(uint32_t proc)
     {
         chan_free(i);
     }
+    group_forget(proc);
     grace_skip(false);
     free_threads(proc);
 }

@@ -232,3 +232,18 @@ void group_leave(const struct group_record *r)
     }
     lock_drop(&shm.head->group_lock);
 }
+
+void group_forget(uint32_t proc)
+{
+    lock_take(&shm.head->group_lock);
+    for (uint32_t i = 0; i < shm.head->groups_used; i++) {
+        struct shm_group *g = &shm.groups[i];
+
+        for (uint32_t j = g->joins; j-- > 0;) {
+            if (g->join[j].proc == proc) {
+                g->join[j] = g->join[--g->joins];
+            }
+        }
+    }
+    lock_drop(&shm.head->group_lock);
+}

@@ -150,6 +150,8 @@ struct group_record {
 /* Lets the port into a group, which begins with its first port. 0 or an errno. */
 int group_enter(struct group_record *r);
 void group_leave(const struct group_record *r);
+/* Of a process that has died. */
+void group_forget(uint32_t proc);
 
 /* Completion queues. */
 #define CQ_WC_FLAGS (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
