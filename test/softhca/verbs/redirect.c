@@ -1,5 +1,5 @@
 /*
- * UCX looks for device files and sysfs files under fixed names: shows it the run's own. And a modelled
+ * librdmacm talks to a device file of the kernel's: rdmacm.c stands for it. UCX looks for device files and sysfs files under fixed names: shows it the run's own. And a modelled
  * host has booted by itself, so that only its own processes take each other for neighbours.
  */
 #include <dlfcn.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "verbs/hca.h"
+#include "verbs/cm.h"
 
 static bool has_other_hosts(void)
 {
@@ -66,6 +67,45 @@ HCA_EXPORT int stat(const char *restrict path, struct stat *restrict st)
     return err;
 }
 
+/* librdmacm compares it with what the kernel says of its device, where there is one. */
+HCA_EXPORT int fstat(int fd, struct stat *st)
+{
+    struct stat real;
+    int err = NEXT(fstat)(fd, st);
+
+    if (err == 0 && cm_is_channel(fd)) {
+        st->st_mode = S_IFCHR | 0666;
+        st->st_rdev = NEXT(stat)(CM_PATH, &real) == 0 ? real.st_rdev : 0;
+    }
+    return err;
+}
+
+HCA_EXPORT ssize_t write(int fd, const void *bytes, size_t count)
+{
+    static __typeof__(&write) next;
+
+    if (cm_is_channel(fd)) {
+        return cm_write(fd, bytes, count);
+    }
+    if (!next) {
+        next = NEXT(write);
+    }
+    return next(fd, bytes, count);
+}
+
+HCA_EXPORT int close(int fd)
+{
+    static __typeof__(&close) next;
+
+    if (cm_is_channel(fd)) {
+        cm_close(fd);
+    }
+    if (!next) {
+        next = NEXT(close);
+    }
+    return next(fd);
+}
+
 HCA_EXPORT int access(const char *path, int mode)
 {
     char buffer[PATH_MAX];
@@ -79,6 +119,9 @@ HCA_EXPORT int open(const char *path, int flags, ...)
     va_list args;
     mode_t mode;
 
+    if (proc_self != SHM_NONE && strcmp(path, CM_PATH) == 0) {
+        return cm_open(flags);
+    }
     va_start(args, flags);
     mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
     va_end(args);
