@@ -52,7 +52,9 @@ __attribute__((format(printf, 2, 3))) static void make(const char *text, const c
 
 static void port_files(const char *hca, const struct shm_port *p)
 {
-    make(NULL, "%s/ports/%u/gid_attrs/ndevs/", hca, p->num);
+    char netdev[32];
+
+    snprintf(netdev, sizeof(netdev), CM_INTERFACE "\n", p->hca, p->num);
     for (uint32_t i = 0; i < p->gids; i++) {
         const uint8_t *g = p->gid[i].raw;
         char gid[64];
@@ -62,6 +64,7 @@ static void port_files(const char *hca, const struct shm_port *p)
                      w < 7 ? ":" : "\n");
         }
         make(gid, "%s/ports/%u/gids/%u", hca, p->num, i);
+        make(netdev, "%s/ports/%u/gid_attrs/ndevs/%u", hca, p->num, i);
         make(p->gid_type[i] == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2\n" : "IB/RoCE v1\n",
              "%s/ports/%u/gid_attrs/types/%u", hca, p->num, i);
     }

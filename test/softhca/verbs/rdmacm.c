@@ -7,6 +7,7 @@
  * have it in their GIDs too.
  */
 #include <rdma/rdma_user_cm.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,23 @@ static uint32_t port_of(const union cm_address *a)
         return first;
     }
     return port >= first && port < first + each ? port : SHM_NONE;
+}
+
+uint32_t cm_address_of(const char *interface)
+{
+    const struct shm_conf *conf = &shm.head->conf;
+    unsigned hca, port;
+    char name[32];
+
+    if (proc_self == SHM_NONE || sscanf(interface, CM_INTERFACE, &hca, &port) != 2 ||
+        hca >= conf->hcas || port < 1 || port > conf->ports) {
+        return 0;
+    }
+    snprintf(name, sizeof(name), CM_INTERFACE, hca, port);
+    return strcmp(name, interface) != 0
+               ? 0
+               : htonl(NET + 1 + (shm.procs[proc_self].host * conf->hcas + hca) * conf->ports +
+                       port - 1);
 }
 
 static int bind_to(struct cm_object *id, const union cm_address *a)

@@ -5,10 +5,12 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -104,6 +106,28 @@ HCA_EXPORT int close(int fd)
         next = NEXT(close);
     }
     return next(fd);
+}
+
+/* The ports' network interfaces have an address, and nothing else of one. */
+HCA_EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+    va_list args;
+    void *argument;
+
+    va_start(args, request);
+    argument = va_arg(args, void *);
+    va_end(args);
+    if (request == SIOCGIFADDR && argument) {
+        struct ifreq *asked = argument;
+        uint32_t address = cm_address_of(asked->ifr_name);
+
+        if (address) {
+            *(struct sockaddr_in *)(void *)&asked->ifr_addr =
+                (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = address};
+            return 0;
+        }
+    }
+    return NEXT(ioctl)(fd, request, argument);
 }
 
 HCA_EXPORT int access(const char *path, int mode)
