@@ -17,7 +17,6 @@ struct bench {
     struct ibshift_fabric *graph;
     uint32_t host_of[RANKS_MAX];
     struct ibshift_plan plan;
-    struct ibshift_pace pace;
     struct sim_job_params params;
     struct sim_run_params world;
     struct sim_run run;
@@ -157,46 +156,6 @@ static void bound_is_the_busiest_cable(void **state)
     tear_down(&b);
 }
 
-/* Hosts' clocks are up to 2 ms apart and drift; what the ranks make of them is right within the
- * error that they tell, and slots are kept as with clocks that are known. */
-static void clocks_are_compared(void **state)
-{
-    uint64_t time[2];
-
-    for (int compared = 0; compared < 2; compared++) {
-        struct sim_job_pacing pacing;
-        struct bench b;
-
-        set_up(&b, "kary:4,2", 16, "shift");
-        b.params.bytes = 100 * MTU;
-        b.world.net.max_eager = 500;
-        b.world.net.jitter = PACKET;
-        b.world.net.control = PACKET;
-        b.world.net.clock_offset = 1000000;
-        b.world.net.clock_drift = 5e-5;
-        b.world.net.seed = 3;
-        ibshift_pace_default(&b.pace, IBSHIFT_PACE_CLK);
-        b.pace.unit = 25000;
-        b.pace.delay = 250;
-        b.pace.sync = (uint64_t)compared;
-        b.params.pace = &b.pace;
-        run(&b);
-        assert_int_equal(b.run.status, 0);
-        pacing = sim_job_pacing(&b.run.job[0]);
-        assert_int_equal(pacing.jumps, 0);
-        assert_int_equal(pacing.left, 0);
-        if (compared) {
-            print_message("clocks off by %llu ns at the end, %llu told\n",
-                          (unsigned long long)pacing.clock_error,
-                          (unsigned long long)pacing.clock_told);
-            assert_in_range(pacing.clock_error, 0, pacing.clock_told + 100);
-        }
-        time[compared] = b.run.job[0].time;
-        tear_down(&b);
-    }
-    assert_true(time[1] < time[0] + time[0] / 5 + 400 * PACKET);
-}
-
 /* Each message to the LID that its pair has: what each cable carries is what the tables say. */
 static void lids_of_pairs(void **state)
 {
@@ -279,7 +238,6 @@ int main(void)
         cmocka_unit_test(granted_shift),
         cmocka_unit_test(overheads),
         cmocka_unit_test(bound_is_the_busiest_cable),
-        cmocka_unit_test(clocks_are_compared),
         cmocka_unit_test(copies_share_memory),
         cmocka_unit_test(a_rank_copies_one_at_a_time),
         cmocka_unit_test(jobs_beside_each_other),

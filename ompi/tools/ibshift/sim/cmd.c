@@ -22,7 +22,6 @@ static void sim_print_text(const struct sim_command *c)
 {
     struct sim_fabric_stats fabric = c->run.fabric->stats;
     struct sim_net_stats net = c->run.net->stats;
-    struct sim_job_pacing pacing = sim_job_pacing(&c->run.job[0]);
     char link[200];
 
     ibshift_link_name(c->job.fabric, c->busiest, link, sizeof(link));
@@ -40,16 +39,6 @@ static void sim_print_text(const struct sim_command *c)
     printf("messages   %" PRIu64 ", packets %" PRIu64 ", hops %" PRIu64
            ", at most %u packets at once\n",
            net.messages, fabric.packets, fabric.hops, fabric.most);
-    if (pacing.left + pacing.jumps > 0) {
-        printf("left       %" PRIu64 " messages missed their slots, %" PRIu64
-               " ranks gave the clock up\n",
-               pacing.left, pacing.jumps);
-    }
-    if (c->compare) {
-        printf("clocks     off by %" PRIu64 " ns at most at the end; within %" PRIu64
-               " ns of rank 0's by their comparison\n",
-               pacing.clock_error, pacing.clock_told);
-    }
     if (net.pauses > 0) {
         printf("pauses     %" PRIu64 "\n", net.pauses);
     }
@@ -71,7 +60,6 @@ static void sim_print_json(const struct sim_command *c)
 {
     struct sim_fabric_stats fabric = c->run.fabric->stats;
     struct sim_net_stats net = c->run.net->stats;
-    struct sim_job_pacing pacing = sim_job_pacing(&c->run.job[0]);
     char link[200];
     struct json j;
 
@@ -103,10 +91,6 @@ static void sim_print_json(const struct sim_command *c)
     json_value(&j, "hops", "%" PRIu64, fabric.hops);
     json_value(&j, "most_packets", "%u", fabric.most);
     json_value(&j, "pauses", "%" PRIu64, net.pauses);
-    json_value(&j, "left", "%" PRIu64, pacing.left);
-    json_value(&j, "jumps", "%" PRIu64, pacing.jumps);
-    json_value(&j, "clock_error", "%" PRIu64, pacing.clock_error);
-    json_value(&j, "clock_told", "%" PRIu64, pacing.clock_told);
     json_text(&j, "busiest", link);
     print_circle(c, &j);
     json_end(&j);

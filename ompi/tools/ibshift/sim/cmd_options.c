@@ -34,7 +34,7 @@ static struct sim_command given = {
     .fragment_deviation = 10,
     .warm = 100,
     .span = 200};
-static const char *rare, *clocks, *fragments, *burst;
+static const char *rare, *fragments, *burst;
 
 /* Which job, what it does, how it is told: what each line of --jobs FILE may say. */
 static const struct cli_option job_options[] = {
@@ -53,7 +53,7 @@ static const struct cli_option job_options[] = {
      "--as: the order in which ranks sit on the hosts, as of --order (default: rank)",
      .where = &given.place},
     {"--pace", 0, CLI_TEXT, "PACE",
-     "none, auto, window:W[/BYTES] or clk (default: auto, as in a job; with --window: none)",
+     "none, auto or window:W[/BYTES] (default: auto, as in a job; with --window: none)",
      .where = &given.pace},
     {"--sizes", 0, CLI_TEXT, "SIZES", MATRIX_HELP, .where = &given.sizes},
     {"--known-burst", 0, CLI_FLAG, NULL, "--pace auto knows the burst, as from coll_ibshift_burst",
@@ -82,10 +82,6 @@ static const struct cli_option other_options[] = {
     {"--burst", 0, CLI_TEXT, "N",
      "packets, or bytes as in 16KiB, of one message that a host sends in its turn (default: 1)",
      .where = &burst},
-    {"--clock", 0, CLI_TEXT, "NS:PPM",
-     "the hosts' clocks differ by up to NS and run fast or slow by up to PPM", .where = &clocks},
-    {"--compare-clocks", 0, CLI_FLAG, NULL,
-     "ranks do not know the clocks' differences and measure them first", .where = &given.compare},
     {"--svg", 0, CLI_OUTPUT, "FILE", "draw the links' use over time", .where = &given.svg,
      .words = cli_svg_only},
     {"--until", 0, CLI_REAL, "US", "--svg: end of the time axis, unless the run ends later",
@@ -201,13 +197,11 @@ static int take_burst(struct sim_command *c)
 /* "0.002:3" */
 static int take_pairs(struct sim_command *c)
 {
-    double offset = 0, drift = 0;
     const struct {
         const char *name, *text;
         double high[2], *to[2];
     } pairs[] = {
         {"--rare", rare, {1, 1e6}, {&c->rare, &c->rare_length}},
-        {"--clock", clocks, {1e15, 1e5}, {&offset, &drift}},
         {"--fragments", fragments, {1e6, 1e6}, {&c->fragment, &c->fragment_deviation}},
     };
 
@@ -230,8 +224,6 @@ static int take_pairs(struct sim_command *c)
         *pairs[i].to[0] = first;
         *pairs[i].to[1] = second;
     }
-    c->net.clock_offset = (uint64_t)offset;
-    c->net.clock_drift = drift * 1e-6;
     return CLI_OK;
 }
 

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/pace/pace.h"
 #include "fabric/shape/shape.h"
 
 /* Of a vector in segments, one of them. */
@@ -40,7 +39,6 @@ static void choose_pace(struct sim_command *c)
     ibshift_pace_choose(&facts, &c->paced, &reason);
 }
 
-/* What the pace would measure or be told on a cluster, the simulation knows. */
 static int take_pace(struct sim_command *c)
 {
     /* A job's own, unless the window is what is tried. */
@@ -55,8 +53,8 @@ static int take_pace(struct sim_command *c)
     } else if (ibshift_pace_parse(pace, &c->paced, why, sizeof(why)) != 0) {
         return cli_error(c->args.command, "--pace: %s", why);
     }
-    if (c->compare && c->paced.kind != IBSHIFT_PACE_CLK) {
-        return cli_error(c->args.command, "--compare-clocks wants --pace clk");
+    if (c->paced.kind == IBSHIFT_PACE_CLK) {
+        return cli_error(c->args.command, "--pace: clk is gone");
     }
     ibshift_pace_format(&c->paced, c->pace_text, sizeof(c->pace_text));
     c->what.in_sequence =
@@ -64,11 +62,6 @@ static int take_pace(struct sim_command *c)
     if (c->paced.kind == IBSHIFT_PACE_WINDOW) {
         c->task.window = c->paced.window;
         c->task.piece = c->paced.piece;
-    } else if (ibshift_pace_is_held(&c->paced)) {
-        c->paced.sync = c->compare ? 1 : 0;
-        c->paced.unit = c->unit / 1000;
-        c->paced.delay = c->world.net.control / 1000;
-        c->task.pace = &c->paced;
     }
     return CLI_OK;
 }

@@ -46,11 +46,10 @@ static int take_loads(struct curve *v)
     return CLI_OK;
 }
 
-static void arrived(void *context, uint32_t user, enum sim_arrival arrival)
+static void arrived(void *context, uint32_t user)
 {
     struct curve *v = context;
 
-    (void)arrival;
     sim_traffic_arrived(v->traffic, user);
 }
 

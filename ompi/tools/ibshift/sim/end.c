@@ -3,8 +3,6 @@
 
 #include "fabric/graph/random.h"
 
-enum { CLOCK_START = 1000000000 }; /* ns: what a clock without offset says at time 0 */
-
 /* cancel() and abort() of net.h: a collective that is simulated gives up for want of memory, or by an
  * error of ours. */
 static _Noreturn void give_up(void)
@@ -46,13 +44,10 @@ static uint32_t post(struct sim_end *end, const struct ibshift_net_message *post
     m->length[side] = posted->length;
     m->buffer[side] = posted->buffer;
     m->cookie[side] = posted->cookie;
-    m->early[side] = posted->early;
     if (side == SIM_SENDER) {
         m->piece = sim_is_short(n, from, posted->length) ? 0 : posted->piece;
         m->beside = posted->beside;
         n->ends[from].in_pieces += m->piece > 0;
-    } else {
-        m->hint = posted->hint;
     }
     end->at += n->options.overhead;
     return message;
@@ -104,36 +99,10 @@ static int net_poll(struct ibshift_net *net, struct ibshift_net_event *events, i
                 sim_message_start(n, notice.granted);
             }
         } else {
-            events[count++] = (struct ibshift_net_event){
-                .cookie = notice.cookie, .peer = notice.peer, .status = notice.status};
+            events[count++] = (struct ibshift_net_event){.cookie = notice.cookie, .peer = notice.peer};
         }
     }
     return count;
-}
-
-static bool net_granted(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
-                        uint64_t *hint)
-{
-    const struct sim_end *end = (struct sim_end *)net;
-    const struct sim_net *n = end->world;
-    uint32_t i = sim_message_find(n, end->self, end->job.first + peer, key);
-
-    if (i == SIM_NO_MESSAGE || !(n->messages[i].flags & SIM_GRANTED)) {
-        return false;
-    }
-    *hint = n->messages[i].hint;
-    return true;
-}
-
-/* As fast as a grant goes the other way. */
-static void net_leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key)
-{
-    const struct sim_end *end = (struct sim_end *)net;
-    struct sim_net *n = end->world;
-    uint32_t i = sim_message_make(n, end->self, end->job.first + peer, key);
-
-    n->messages[i].pending++;
-    sim_queue_at(n->queue, end->at + n->options.control, SIM_LEAVE, i, 0);
 }
 
 static void net_describe(struct ibshift_net *net, uint32_t peer, char *text, size_t size)
@@ -149,7 +118,7 @@ static uint64_t net_now(struct ibshift_net *net)
 {
     const struct sim_end *end = (struct sim_end *)net;
 
-    return (uint64_t)((int64_t)((double)end->at / 1000 * end->clock_pace) + end->clock_offset);
+    return end->at / 1000;
 }
 
 static void net_destroy(struct ibshift_net *net)
@@ -163,34 +132,10 @@ static const struct ibshift_net_ops ops = {
     .poll = net_poll,
     .cancel = net_cancel,
     .abort = net_abort,
-    .granted = net_granted,
-    .leave = net_leave,
     .describe = net_describe,
     .now = net_now,
     .destroy = net_destroy,
 };
-
-/* -1 .. 1 */
-static double spread(struct sim_net *n)
-{
-    return 2 * ibshift_random_share(&n->random) - 1;
-}
-
-/* All ranks of a host read one clock. */
-static void set_clocks(struct sim_net *n)
-{
-    uint64_t random = n->random;
-
-    for (uint32_t r = 0; r < n->ranks; r++) {
-        struct sim_end *end = &n->ends[r];
-
-        n->random = random + end->node * 0x9e3779b97f4a7c15ull;
-        end->clock_offset = CLOCK_START + (int64_t)n->options.clock_offset +
-                            (int64_t)(spread(n) * (double)n->options.clock_offset);
-        end->clock_pace = 1 + spread(n) * n->options.clock_drift;
-    }
-    n->random = random;
-}
 
 struct sim_net *sim_net_create(const struct ibshift_fabric *graph,
                                const struct sim_net_options *options, const uint32_t *host_of,
@@ -217,7 +162,6 @@ struct sim_net *sim_net_create(const struct ibshift_fabric *graph,
             .job = {.ranks = ranks},
             .wake = SIM_NEVER};
     }
-    set_clocks(n);
     return n;
 }
 
@@ -259,23 +203,4 @@ void sim_net_begin(struct sim_net *n, struct sim_fabric *fabric, sim_net_turn tu
         n->ends[r].at = n->queue->now + n->ends[r].job.start + (uint64_t)skew;
         sim_end_wake(n, r, n->ends[r].at);
     }
-}
-
-/* A time at which the rank's clock shows so much. */
-void sim_net_wake_at(struct sim_net *n, uint32_t rank, uint64_t clock)
-{
-    struct sim_end *end = &n->ends[rank];
-    double ns = ((double)((int64_t)clock - end->clock_offset) + 0.5) / end->clock_pace;
-
-    sim_end_wake(n, rank, ns > 0 ? (uint64_t)(ns * 1000) + 1000 : 0);
-}
-
-/* own = offset + pace x true time, on both sides. */
-struct ibshift_clock sim_net_clock(const struct sim_net *n, uint32_t rank)
-{
-    const struct sim_end *own = &n->ends[rank], *first = &n->ends[own->job.first];
-
-    return (struct ibshift_clock){.offset = first->clock_offset - own->clock_offset,
-                                  .drift = first->clock_pace / own->clock_pace - 1,
-                                  .since = (uint64_t)own->clock_offset};
 }

@@ -75,7 +75,6 @@ struct sim_flow {
     uint32_t user;  /* comes back in the calls below */
     uint32_t from;  /* host */
     uint64_t bytes; /* at least 1 */
-    uint64_t early; /* tell also when so many have arrived; 0: do not */
     uint64_t gap;   /* ps from the start of one packet to that of the next, at least; 0: none */
     uint16_t lid;
     uint8_t sl;
@@ -83,12 +82,10 @@ struct sim_flow {
     bool is_other;  /* not the job's: counted apart */
 };
 
-enum sim_arrival { SIM_EARLY, SIM_COMPLETE };
-
 /* Called back from sim_fabric_event(); may send. */
 struct sim_fabric_user {
     void *context;
-    void (*arrived)(void *context, uint32_t user, enum sim_arrival arrival);
+    void (*arrived)(void *context, uint32_t user);
     /* NULL, or: the last packet begins to leave its host. May not send before the next event. */
     void (*left)(void *context, uint32_t user);
 };
@@ -143,7 +140,7 @@ enum sim_fabric_kind {
     SIM_SLOT,     /* the switch of port a matches its inputs and outputs */
 };
 
-enum sim_packet_flag { SIM_PACKET_EARLY = 1, SIM_PACKET_OTHER = 2 };
+enum sim_packet_flag { SIM_PACKET_OTHER = 1 };
 
 struct sim_packet {
     uint32_t next; /* in its queue, or among the unused */
@@ -193,7 +190,6 @@ struct sim_active {          /* a message that has packets to send */
     uint32_t user;
     uint64_t left;     /* bytes */
     uint64_t coming;   /* bytes that have not arrived: packets may overtake each other */
-    uint64_t early;    /* bytes to go until the early mark; 0: none */
     uint64_t gap, due; /* ps */
     uint32_t from;     /* host */
     uint16_t lid;

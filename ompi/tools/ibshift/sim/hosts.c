@@ -129,10 +129,6 @@ static void send_packet(struct sim_fabric *f, uint32_t port, uint32_t index, uns
                              .bytes = (uint16_t)bytes,
                              .sl = active->sl & 15,
                              .flags = active->is_other ? SIM_PACKET_OTHER : 0};
-    if (active->early > 0) {
-        p->flags |= active->early <= bytes ? SIM_PACKET_EARLY : 0;
-        active->early -= active->early < bytes ? active->early : bytes;
-    }
     if (active->left == 0) {
         leave_ring(f, port, index);
         if (f->user.left != NULL) {
@@ -176,7 +172,6 @@ static void sender_try(struct sim_fabric *f, uint32_t port)
 static void deliver(struct sim_fabric *f, uint32_t packet)
 {
     uint32_t index = f->packets[packet].flow, user = f->flows[index].user;
-    unsigned flags = f->packets[packet].flags;
     bool is_last = (f->flows[index].coming -= f->packets[packet].bytes) == 0;
 
     f->stats.packets++;
@@ -184,12 +179,7 @@ static void deliver(struct sim_fabric *f, uint32_t packet)
     if (is_last) {
         f->flows[index].next = f->unused_flow;
         f->unused_flow = index;
-    }
-    if (flags & SIM_PACKET_EARLY) {
-        f->user.arrived(f->user.context, user, SIM_EARLY);
-    }
-    if (is_last) {
-        f->user.arrived(f->user.context, user, SIM_COMPLETE);
+        f->user.arrived(f->user.context, user);
     }
 }
 
@@ -204,7 +194,6 @@ void sim_fabric_send(struct sim_fabric *f, const struct sim_flow *flow)
     *active = (struct sim_active){.user = flow->user,
                                   .left = flow->bytes,
                                   .coming = flow->bytes,
-                                  .early = flow->early,
                                   .gap = flow->gap,
                                   .due = f->queue->now,
                                   .from = flow->from,

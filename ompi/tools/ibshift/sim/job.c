@@ -56,24 +56,6 @@ void sim_job_turn(struct sim_job *job, uint32_t r)
     }
     while (ibshift_engine_progress(rank->engine) > 0) {
     }
-    if (job->params.pace != NULL) {
-        uint64_t wake = ibshift_engine_wake_at(rank->engine);
-
-        if (wake != UINT64_MAX) {
-            sim_net_wake_at(job->run->net, job->first + r, wake);
-        }
-    }
-}
-
-static void set_pace(struct sim_job *job, struct sim_job_rank *rank)
-{
-    rank->pace = *job->params.pace;
-    if (job->params.pace->sync == 0) {
-        rank->clock = sim_net_clock(job->run->net, job->first + rank->op.params.rank);
-    }
-    rank->pace.clock = &rank->clock;
-    rank->pace.memory = &rank->learned;
-    rank->op.params.pace = &rank->pace;
 }
 
 static void no_reduction(void *context, const void *left, void *right, void *target,
@@ -101,9 +83,6 @@ static void prepare_rank(struct sim_job *job, uint32_t r)
     params->piece = job->params.piece;
     params->element = 1;
     params->reduce = no_reduction;
-    if (job->params.pace != NULL) {
-        set_pace(job, rank);
-    }
     ibshift_op_init(&rank->op);
     rank->op.ended = rank_ended;
     rank->op.owner = rank;
@@ -148,31 +127,4 @@ void sim_job_close(struct sim_job *job)
     }
     free(job->rank);
     sim_memory_free(job->memory);
-}
-
-static uint64_t clock_error(const struct sim_job *job, uint32_t r)
-{
-    uint64_t own = ibshift_net_now(sim_net_end(job->run->net, job->first + r));
-    struct ibshift_clock truth = sim_net_clock(job->run->net, job->first + r);
-    int64_t error =
-        ibshift_clock_common(&job->rank[r].clock, own) - ibshift_clock_common(&truth, own);
-
-    return (uint64_t)(error < 0 ? -error : error);
-}
-
-struct sim_job_pacing sim_job_pacing(const struct sim_job *job)
-{
-    struct sim_job_pacing sum = {0};
-
-    for (uint32_t r = 0; r < job->params.ranks; r++) {
-        sum.left += job->rank[r].learned.left;
-        sum.jumps += job->rank[r].learned.jumps;
-        if (job->params.pace != NULL && job->params.pace->sync != 0) {
-            uint64_t error = clock_error(job, r), told = job->rank[r].clock.error;
-
-            sum.clock_error = error > sum.clock_error ? error : sum.clock_error;
-            sum.clock_told = told > sum.clock_told ? told : sum.clock_told;
-        }
-    }
-    return sum;
 }

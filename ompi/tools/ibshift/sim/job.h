@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "exec/engine.h"
-#include "exec/pace/pace.h"
 #include "sim/net.h"
 
 enum { SIM_CIRCLE_MAX = 64 };
@@ -43,8 +42,6 @@ struct sim_job_params {
     uint32_t window;               /* of the executor */
     size_t piece;                  /* of long messages, as in net.h */
     size_t eager;                  /* bytes that wait for no grant; 0: as the net has it */
-    /* NULL: none. Every rank gets a copy; its clock is true, unless the pace says sync. */
-    const struct ibshift_pace *pace;
     bool verify; /* all-to-all and allgather: move real bytes and look at them */
     /* Which LID of its destination's host a message goes to: [from * ranks + to], or where NULL the
      * same for all. */
@@ -61,9 +58,6 @@ struct sim_job_rank {
     struct ibshift_engine *engine;
     bool is_due;    /* its next call begins in its next turn */
     uint32_t begun; /* calls */
-    struct ibshift_pace pace;
-    struct ibshift_clock clock;
-    struct ibshift_pace_memory learned;
     struct ibshift_op op;
 };
 
@@ -76,16 +70,6 @@ struct sim_job {
     uint32_t running; /* ranks that have calls to make */
     uint64_t time;    /* ps from its start to the end of its last rank's calls */
 };
-
-struct sim_job_pacing {
-    uint64_t left;  /* sends that missed their slots and were made up */
-    uint64_t jumps; /* ranks that gave their clock up */
-    uint64_t
-        clock_error; /* ns: the worst of the ranks' common times against the truth, at the end */
-    uint64_t clock_told; /* ns: the worst error that a rank's comparison allows for */
-};
-
-struct sim_job_pacing sim_job_pacing(const struct sim_job *job);
 
 /* Of a run: its ranks on the run's net, and their memory. 0, or -EINVAL with the reason. */
 int sim_job_open(struct sim_job *job, struct ibshift_error *err);

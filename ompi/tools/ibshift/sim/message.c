@@ -125,14 +125,13 @@ static void notify(struct sim_net *n, uint32_t rank, const struct sim_notice *no
     sim_end_wake(n, rank, n->queue->now);
 }
 
-static void notify_side(struct sim_net *n, const struct sim_message *m, int side, int status)
+static void notify_side(struct sim_net *n, const struct sim_message *m, int side)
 {
     uint32_t own = side == SIM_SENDER ? m->from : m->to, other = m->from + m->to - own;
 
     notify(n, own,
            &(struct sim_notice){.cookie = m->cookie[side],
                                 .peer = other - n->ends[own].job.first,
-                                .status = status,
                                 .granted = SIM_NO_MESSAGE});
 }
 
@@ -153,7 +152,7 @@ void sim_message_end(struct sim_net *n, uint32_t message, int side)
     struct sim_message *m = &n->messages[message];
 
     m->flags |= SIM_ENDED << side;
-    notify_side(n, m, side, 0);
+    notify_side(n, m, side);
     sim_message_forget(n, message);
 }
 
@@ -174,16 +173,6 @@ void sim_message_start(struct sim_net *n, uint32_t message)
     }
     time = time > n->paused[end->node] ? time : n->paused[end->node];
     sim_queue_at(n->queue, time, SIM_START, message, 0);
-}
-
-/* What happens to one side without ending the message. */
-static void message_tell(struct sim_net *n, uint32_t message, int side, int news)
-{
-    const struct sim_message *m = &n->messages[message];
-
-    if (sim_is_open(m, side)) {
-        notify_side(n, m, side, news);
-    }
 }
 
 /* Within a host. */
@@ -220,7 +209,6 @@ static void enter_fabric(struct sim_net *n, uint32_t message)
     const struct sim_end *to = &n->ends[m->to];
     size_t length = m->length[SIM_SENDER] > 0 ? m->length[SIM_SENDER] : 1;
     size_t before = m->entered, left = length - before, piece;
-    size_t early = length - (m->early[SIM_SENDER] < length ? m->early[SIM_SENDER] : length);
     struct sim_flow flow = {.user = message, .from = from->host, .lid = lid_of(n, m->from, m->to)};
 
     m->pieces = before == 0 ? 1 : ibshift_net_pieces(m->pieces, from->in_pieces, m->beside);
@@ -228,9 +216,6 @@ static void enter_fabric(struct sim_net *n, uint32_t message)
     flow.bytes = piece < left ? piece : left;
     flow.sl = sim_service_level(n->graph, flow.from, flow.lid, 0);
     m->entered += flow.bytes;
-    if (early > before && early < length && early <= m->entered) {
-        flow.early = early - before;
-    }
     if (from->node == to->node) {
         copy_message(n, message, length);
     } else {
@@ -271,16 +256,9 @@ static void grant_arrives(struct sim_net *n, uint32_t message)
     if (sim_message_may_start(n, m)) {
         notify(n, m->from, &(struct sim_notice){.granted = message});
     } else {
-        sim_end_wake(n, m->from, n->queue->now); /* its pacing may wait for this */
+        sim_end_wake(n, m->from, n->queue->now); /* a rank that polls sees it come */
         sim_message_forget(n, message);
     }
-}
-
-static void leave_arrives(struct sim_net *n, uint32_t message)
-{
-    n->messages[message].pending--;
-    message_tell(n, message, SIM_RECEIVER, IBSHIFT_NET_LEFT);
-    sim_message_forget(n, message);
 }
 
 /* The time that an empty fabric takes back, a bit long. */
@@ -346,16 +324,6 @@ static void arrive(struct sim_net *n, uint32_t message)
     }
 }
 
-static void arrive_early(struct sim_net *n, uint32_t message)
-{
-    const struct sim_message *m = &n->messages[message];
-
-    sim_queue_at(n->queue, n->queue->now + way_back(n, m), SIM_NEARLY, message, 0);
-    if (m->early[SIM_RECEIVER] > 0) {
-        message_tell(n, message, SIM_RECEIVER, IBSHIFT_NET_EARLY);
-    }
-}
-
 /* Whether more of the message is to come. */
 static bool is_piece(const struct sim_net *n, uint32_t message)
 {
@@ -385,16 +353,14 @@ static void post_piece(struct sim_net *n, uint32_t message)
     enter_fabric(n, message);
 }
 
-void sim_net_arrived(struct sim_net *n, uint32_t user, enum sim_arrival arrival)
+void sim_net_arrived(struct sim_net *n, uint32_t user)
 {
     if (user & SIM_USER_GRANT) {
         grant_arrives(n, user & ~SIM_USER_GRANT);
-    } else if (arrival == SIM_COMPLETE && is_piece(n, user)) {
+    } else if (is_piece(n, user)) {
         piece_arrives(n, user);
-    } else if (arrival == SIM_COMPLETE) {
-        arrive(n, user);
     } else {
-        arrive_early(n, user);
+        arrive(n, user);
     }
 }
 
@@ -434,12 +400,6 @@ void sim_net_event(struct sim_net *n, int kind, const struct sim_event *event)
         break;
     case SIM_PIECE:
         post_piece(n, event->a);
-        break;
-    case SIM_NEARLY:
-        message_tell(n, event->a, SIM_SENDER, IBSHIFT_NET_EARLY);
-        break;
-    case SIM_LEAVE:
-        leave_arrives(n, event->a);
         break;
     default:
         sim_message_end(n, event->a, SIM_SENDER);

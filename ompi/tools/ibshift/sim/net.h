@@ -21,7 +21,6 @@
 
 #include <assert.h>
 
-#include "exec/pace/clock.h"
 #include "net/net.h"
 #include "sim/fabric.h"
 
@@ -34,8 +33,6 @@ struct sim_net_options {
     double pause_share;      /* of messages at which their host pauses */
     uint64_t pause;          /* ps */
     uint64_t skew;           /* ps: ranks begin within this time */
-    uint64_t clock_offset;   /* ns: hosts' clocks differ by up to so much */
-    double clock_drift;      /* and run faster or slower by up to this share */
     uint32_t copy_rate;      /* Mb/s at which a rank copies to another of its host */
     uint32_t memory_rate;    /* Mb/s of all copies of a host at once; 0: each at its own rate */
     uint64_t copy_flight;    /* ps from the end of a copy to its sight */
@@ -68,7 +65,7 @@ struct sim_net_job {
 void sim_net_set_job(struct sim_net *net, const struct sim_net_job *job);
 
 /* For the fabric that it is told of before it begins: something has come of a message or grant. */
-void sim_net_arrived(struct sim_net *net, uint32_t user, enum sim_arrival arrival);
+void sim_net_arrived(struct sim_net *net, uint32_t user);
 
 /*
  * The rank's turn: called when something happened to it, when it begins (once, within the skew),
@@ -80,14 +77,8 @@ typedef void (*sim_net_turn)(void *context, uint32_t rank);
 void sim_net_begin(struct sim_net *net, struct sim_fabric *fabric, sim_net_turn turn,
                    void *context);
 
-/* Wakes the rank when its own clock says so; in its turn only. */
-void sim_net_wake_at(struct sim_net *net, uint32_t rank, uint64_t clock);
-
 /* What sim_queue_pop() gave with a kind of at least SIM_KINDS_FABRIC, below SIM_KINDS_NET. */
 void sim_net_event(struct sim_net *net, int kind, const struct sim_event *event);
-
-/* From the rank's own clock to that of its job's rank 0, without error. */
-struct ibshift_clock sim_net_clock(const struct sim_net *net, uint32_t rank);
 
 /* ---- the net itself: for its own files, and for reading figures ---- */
 
@@ -100,9 +91,7 @@ enum sim_net_kind {
     SIM_GRANT_START,             /* so does its grant */
     SIM_LOCAL,                   /* message a has been copied within its host */
     SIM_ACKNOWLEDGED,            /* the sender of message a knows that it arrived */
-    SIM_NEARLY,                  /* the same, of its early part */
     SIM_PIECE,                   /* a piece of message a has arrived, and its sender knows */
-    SIM_LEAVE,                   /* the receiver of message a learns that it comes later */
 };
 
 enum { SIM_SENDER, SIM_RECEIVER };
@@ -115,7 +104,7 @@ enum sim_message_flag {
     SIM_ARRIVED = 1 << 6,
 };
 
-static_assert((int)SIM_LEAVE < (int)SIM_KINDS_NET, "the next kind is another part's");
+static_assert((int)SIM_PIECE < (int)SIM_KINDS_NET, "the next kind is another part's");
 
 /* Both sides of one message; known from the first post on, until both sides have ended. */
 struct sim_message {
@@ -131,8 +120,6 @@ struct sim_message {
     size_t entered;   /* bytes that have gone into the fabric */
     void *buffer[2];
     uint64_t cookie[2];
-    size_t early[2]; /* see net.h */
-    uint64_t hint;
     char *held; /* a copy of what came before its receive, if anybody looks at it */
 };
 
@@ -141,7 +128,6 @@ enum { SIM_ALWAYS_MOVED = 256 }; /* bytes of a message: what the executor tells 
 struct sim_notice {
     uint64_t cookie;
     uint32_t peer;
-    int32_t status;   /* as in ibshift_net_event */
     uint32_t granted; /* a message whose grant has come, or SIM_NO_MESSAGE: an end */
 };
 
@@ -157,8 +143,6 @@ struct sim_end {
     struct sim_notice *notices; /* a ring */
     uint32_t oldest, count, room;
     uint32_t in_pieces;   /* its messages in pieces that are under way */
-    int64_t clock_offset; /* ns */
-    double clock_pace;    /* of the host's clock: 1 + drift */
 };
 
 struct sim_net_stats {

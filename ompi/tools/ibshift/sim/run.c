@@ -8,11 +8,11 @@ enum {
     LOOKS_PER_DEADLOCK_CHECK = 64, /* that check costs a walk over the fabric */
 };
 
-static void arrived(void *context, uint32_t user, enum sim_arrival arrival)
+static void arrived(void *context, uint32_t user)
 {
     struct sim_run *run = context;
 
-    sim_net_arrived(run->net, user, arrival);
+    sim_net_arrived(run->net, user);
 }
 
 static void turn(void *context, uint32_t rank)
