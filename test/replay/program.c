@@ -194,8 +194,8 @@ static void make_parameters(struct program *program, uint64_t *random)
 {
     static const uint32_t eager[] = {64, 1024, 16384};
     static const char *const paces[] = {"auto",     "auto",          "auto",         "none",
-                                        "window:2", "window:3/1024", "window:8/256", "clk",
-                                        "clk:1",    "window:0"};
+                                        "window:2", "window:3/1024", "window:8/256", "window:1",
+                                        "window",   "window:0"};
     static const char *const odd[] = {"eager_limit=512", "native=0", "node=0", "pace=none",
                                       "expert=window=7"};
     static const char *const more[] = {"",

@@ -87,33 +87,6 @@ static void all_hear_of_who_gives_up(void **state)
     }
 }
 
-/* Also at a gate, while clocks are compared, and with sends put off. */
-static void under_every_pace(void **state)
-{
-    struct ibshift_pace paces[MOST];
-    struct ibshift_clock clocks[MOST];
-    uint64_t random = seed + 1;
-
-    for (int i = 0; i < 100; i++) {
-        struct work_options options;
-        uint32_t ranks = 2 + world_random_below(&random, MOST - 1);
-        const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "shift");
-
-        assert_true(random_options(&options, alg, ranks, &random));
-        for (uint32_t rank = 0; rank < ranks; rank++) {
-            ibshift_pace_default(&paces[rank], IBSHIFT_PACE_CLK);
-            paces[rank].unit = 500;
-            paces[rank].sync = (uint64_t)i % 2;
-            paces[rank].is_gated = i % 4 < 2;
-            paces[rank].clock = &clocks[rank];
-            clocks[rank] = (struct ibshift_clock){0};
-        }
-        options.size = 3000; /* long where there is no room */
-        options.paces = paces;
-        give_one_up(&options, &random);
-    }
-}
-
 /* The root awaits rank 1 alone, and names it; who comes then is told at once. */
 static void a_deadline_names_who_does_not_come(void **state)
 {
@@ -149,7 +122,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_hear_of_who_gives_up),
-        cmocka_unit_test(under_every_pace),
         cmocka_unit_test(a_deadline_names_who_does_not_come),
     };
 

@@ -67,8 +67,7 @@ void ibshift_call_find_gaps(ibshift_call_t *call, const struct ibshift_wanted *w
     bool is_kept = is_read || ibshift_repeat_is_wanted(&call->module->group, wanted, params);
 
     call->gaps = (struct ibshift_gaps){.move = move, .context = call};
-    if (NULL != params->pace || call->tells_counts ||
-        !(is_read || ibshift_gaps_go_once(params->alg))) {
+    if (call->tells_counts || !(is_read || ibshift_gaps_go_once(params->alg))) {
         return;
     }
     for (int buf = IBSHIFT_SEND; buf <= IBSHIFT_RECV; buf++) {

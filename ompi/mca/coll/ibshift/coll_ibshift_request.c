@@ -101,7 +101,6 @@ static int finish(ibshift_call_t *call)
         return code;
     }
     ibshift_side_move(&call->recv, false);
-    ibshift_report_clock(&call->module->group, &call->op.params);
     return OMPI_SUCCESS;
 }
 

@@ -351,7 +351,7 @@ int ibshift_tape_find(mca_coll_ibshift_module_t *module, enum ibshift_form form,
         return OMPI_SUCCESS;
     }
     rc = ibshift_code(ibshift_group_choose(&module->group, &wanted, job->root, &params));
-    if (OMPI_SUCCESS == rc && NULL == params.pace && !ibshift_job_tells_counts(job, params.alg)) {
+    if (OMPI_SUCCESS == rc && !ibshift_job_tells_counts(job, params.alg)) {
         *kept = find(module, form, job, raw, &params);
     }
     return rc;

@@ -46,7 +46,7 @@ struct ibshift_mixed_unlike {
 };
 
 struct ibshift_mixed {
-    /* The caller's. Both have all but the blocks, and the by-node one no pace. */
+    /* The caller's. Both have all but the blocks. */
     struct ibshift_op_params by_node, flat;
     size_t most; /* below 2^32 - 1 */
     struct ibshift_mixed_side sides[2];

@@ -283,10 +283,10 @@ static int enter_short(struct ibshift_mixed *mixed, struct ibshift_op_params *pa
     return 1;
 }
 
-/* Pairs of ranks do not wait for others, unless a pace makes all of them wait. */
+/* Pairs of ranks do not wait for others. */
 static int enter_long(struct ibshift_mixed *mixed, struct ibshift_op_params *params)
 {
-    if (!find_lengths(mixed, false) && mixed->flat.pace == NULL) {
+    if (!find_lengths(mixed, false)) {
         return 0;
     }
     *params = mixed->flat;

@@ -239,7 +239,7 @@ static bool needs_no_pace(const struct ibshift_group *group, const struct ibshif
         return true;
     }
     if (ibshift_needs_any_size(wanted->needs)) {
-        return !pacing.is_auto && pacing.wish.kind == IBSHIFT_PACE_CLK;
+        return false;
     }
     return wanted->bytes <= ibshift_params.eager_limit &&
            (!pacing.is_auto ||
@@ -283,10 +283,6 @@ static void decide_pace(struct ibshift_group *group, const struct ibshift_wanted
     }
     paced->is_told = false;
     paced->share = facts.share;
-    paced->pace.delay = (uint64_t)facts.latency;
-    paced->pace.sync = 10ull * 1000 * 1000 * 1000; /* ns */
-    paced->pace.clock = &group->pacing.clock;
-    paced->pace.memory = &paced->memory;
 }
 
 /* The pace of such a wanted, made when its size is met first; NULL: it needs none. Without memory for it this rank would choose
@@ -410,7 +406,6 @@ static int take_pace(struct ibshift_group *group, const struct ibshift_wanted *w
     struct ibshift_paced *paced = NULL;
     int rc = (params->alg->flags & IBSHIFT_ALG_FREE) == 0 ? 0 : find_paced(group, wanted, &paced);
 
-    params->pace = NULL;
     params->window = (uint32_t)ibshift_params.window;
     if (paced == NULL) {
         return rc;
@@ -419,9 +414,7 @@ static int take_pace(struct ibshift_group *group, const struct ibshift_wanted *w
         explain_pace(group, wanted, paced);
     }
     paced->is_told = true;
-    if (ibshift_pace_is_held(&paced->pace)) {
-        params->pace = &paced->pace;
-    } else if (paced->pace.kind == IBSHIFT_PACE_WINDOW) {
+    if (paced->pace.kind == IBSHIFT_PACE_WINDOW) {
         params->window = paced->pace.window;
         params->piece = paced->pace.piece;
     }

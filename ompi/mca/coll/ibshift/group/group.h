@@ -35,11 +35,10 @@ struct ibshift_group_order {
 
 /*
  * The pace of all-to-alls (exec/pace/pace.h) by size: made when a size is met first, it lives as
- * long as the group, and so does what its runs learn.
+ * long as the group.
  */
 struct ibshift_paced {
     struct ibshift_pace pace;
-    struct ibshift_pace_memory memory;
     const char *reason;
     bool is_told;   /* explain has said so */
     unsigned share; /* of the order that it was chosen for */
@@ -49,7 +48,6 @@ struct ibshift_paced {
 enum { IBSHIFT_PACED_UNEQUAL = 1, IBSHIFT_PACED_ATTENDED = 2, IBSHIFT_PACED_FORMS = 4 };
 
 struct ibshift_pacing {
-    struct ibshift_clock clock;
     struct ibshift_paced *by_class[IBSHIFT_PACED_FORMS][IBSHIFT_SIZE_CLASSES];
 };
 

@@ -117,7 +117,7 @@ bool ibshift_repeat_is_wanted(const struct ibshift_group *group,
     return wanted->is_again && !are_all_near &&
            (wanted->collective == IBSHIFT_ALLTOALL || wanted->collective == IBSHIFT_ALLGATHER) &&
            !ibshift_opening_refuses(params->plan.ranks, (params->plan.ranks - 1) / 2) &&
-           params->pace == NULL && !ibshift_needs_long_part(wanted->needs) &&
+           !ibshift_needs_long_part(wanted->needs) &&
            (ibshift_needs_any_size(wanted->needs) || wanted->bytes > ibshift_params.eager_limit);
 }
 

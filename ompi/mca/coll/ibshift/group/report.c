@@ -95,13 +95,3 @@ void ibshift_report(struct ibshift_group *group, struct ibshift_net *net,
                      name_of(op, op->params.rank), rank, ibshift_cause_text(op->status), text);
     }
 }
-
-void ibshift_report_clock(const struct ibshift_group *group, const struct ibshift_op_params *params)
-{
-    static bool has_said; /* a race says it twice */
-
-    if (params->pace != NULL && params->pace->memory->jumps > 0 && !has_said) {
-        has_said = true;
-        ibshift_help("clock-jumped", group->name, params->rank, ibshift_teller_host());
-    }
-}

@@ -14,8 +14,4 @@ void ibshift_report(struct ibshift_group *group, struct ibshift_net *net,
 void ibshift_report_counts(const struct ibshift_group *group, uint32_t seq,
                            const struct ibshift_mixed_unlike *unlike, const char *name);
 
-/* Once, that this rank's clock had to be given up. */
-void ibshift_report_clock(const struct ibshift_group *group,
-                          const struct ibshift_op_params *params);
-
 #endif

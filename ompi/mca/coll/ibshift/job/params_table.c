@@ -88,11 +88,10 @@ static const struct ibshift_param table[] = {
          "stages; anything else is a file of host names. Rings and trees of broadcasts and "
          "allgathers go along the same order"},
     {PARAM(STRING, pace), .initial_text = "auto", .level = 5, .all_ranks = true,
-     .help = "How all-to-alls of long messages keep their stages together. auto: chosen for each "
+     .help = "How many long messages of an all-to-all go at once. auto: chosen for each "
              "case; none: each rank sends as fast as it can; window:W: W messages at once in each "
-             "direction, 1 to 256; "
-             "window:W/BYTES: in pieces of so many bytes, 256 to 1048576, one of each message at a "
-             "time; clk: each stage has its time on a common clock"},
+             "direction, 1 to 256; window:W/BYTES: in pieces of so many bytes, 256 to 1048576, one "
+             "of each message at a time"},
     {PARAM(SIZE, burst), .initial = 0, .min = 0, .max = 1 << 30, .level = 5, .all_ranks = true,
      .help = "Bytes of one message that an adapter sends before it sends from another queue pair, "
              "the most of all adapters of the cluster, as \"ibshift doctor --peer\" measures them. "
