@@ -9,13 +9,12 @@ static void words_are_read_and_written(void **state)
     static const char *const good[][2] = {{"none", "none"},
                                           {"window:256", "window:256"},
                                           {"window", "window:32"},
-                                          {"clk", "clk"},
                                           {"window:16/4096", "window:16/4096"}};
     static const char *const bad[] = {"",
                                       "win",
                                       "window:",
                                       "grants:1",
-                                      "clk:1",
+                                      "clk",
                                       "none:1",
                                       "rate:4",
                                       "window:0",
@@ -47,7 +46,6 @@ static void says_what_is_single(void **state)
     } paces[] = {{"none", false},
                  {"window:1", true},
                  {"window:1/2048", true},
-                 {"clk", true},
                  {"window:2", false}};
     struct ibshift_pace pace;
     char why[200];
@@ -196,33 +194,9 @@ static void what_adaptive_switches_get_is_said(void **state)
     }
 }
 
-/* A turn of the executor may have begun before the comparison that it ends with. */
-static void a_clock_is_read_before_its_comparison(void **state)
-{
-    struct ibshift_clock clock = {.offset = 5, .drift = 1e-4, .since = 1000000, .is_known = true};
-
-    assert_int_equal(ibshift_clock_common(&clock, 900000), 900000 + 5 - 10);
-    assert_int_equal(ibshift_clock_common(&clock, 1100000), 1100000 + 5 + 10);
-}
-
-static void the_longest_trips_are_dropped(void **state)
-{
-    struct ibshift_trip trips[10], fit;
-
-    for (int i = 0; i < 10; i++) { /* the seven short ones say 100, on average; the others lie */
-        trips[i] = (struct ibshift_trip){.time = (uint64_t)(i < 3 ? 1000 + i : 10 + i),
-                                         .offset = i < 3 ? 5000 : 97 + (i - 3)};
-    }
-    ibshift_clock_fit(trips, 10, &fit);
-    assert_int_equal(fit.offset, 100);
-    assert_int_equal(fit.time, 19);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_clock_is_read_before_its_comparison),
-        cmocka_unit_test(the_longest_trips_are_dropped),
         cmocka_unit_test(words_are_read_and_written),
         cmocka_unit_test(says_what_is_single),
         cmocka_unit_test(what_suits_is_chosen),

@@ -241,7 +241,6 @@ static void prepare(struct work *work, uint32_t rank)
     params->element = ELEMENT;
     params->reduce = reduce;
     params->reduce_context = work;
-    params->pace = options->paces != NULL ? &options->paces[rank] : NULL;
     sizes = lay_out(work, rank, params->blocks, length);
     work->rank[rank].tmp_offsets =
         calloc(ibshift_tmp_offsets(options->alg, &options->plan, rank, &sizes) + 1, sizeof(size_t));

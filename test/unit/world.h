@@ -41,7 +41,6 @@ struct work_options {
     bool is_variant;  /* blocks of different sizes, some of them zero */
     bool is_in_place; /* where the row allows it */
     bool is_shuffled; /* ranks are other peers */
-    const struct ibshift_pace *paces; /* one a rank, or NULL */
 };
 
 /* One collective on all ranks of a world. */

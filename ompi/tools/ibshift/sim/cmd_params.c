@@ -53,9 +53,6 @@ static int take_pace(struct sim_command *c)
     } else if (ibshift_pace_parse(pace, &c->paced, why, sizeof(why)) != 0) {
         return cli_error(c->args.command, "--pace: %s", why);
     }
-    if (c->paced.kind == IBSHIFT_PACE_CLK) {
-        return cli_error(c->args.command, "--pace: clk is gone");
-    }
     ibshift_pace_format(&c->paced, c->pace_text, sizeof(c->pace_text));
     c->what.in_sequence =
         ibshift_pace_is_single(&c->paced) && c->found.kind != IBSHIFT_ARRANGE_STEPS;

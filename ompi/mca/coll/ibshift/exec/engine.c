@@ -120,7 +120,6 @@ void ibshift_engine_detach(struct ibshift_engine *engine, struct ibshift_op *op)
     if (op->slot < engine->slots) { /* it has been attached */
         engine->table[op->slot] = NULL;
     }
-    ibshift_op_drop_pace(op);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -425,20 +424,6 @@ int ibshift_engine_progress(struct ibshift_engine *engine)
     leave(engine, has_threads);
     tell(ended);
     return count;
-}
-
-uint64_t ibshift_engine_wake_at(struct ibshift_engine *engine)
-{
-    uint64_t wake = UINT64_MAX;
-
-    pthread_mutex_lock(&engine->lock);
-    for (struct ibshift_op *op = engine->active; op != NULL; op = op->next_active) {
-        uint64_t at = op->pace != NULL ? op->pace->wake : UINT64_MAX;
-
-        wake = at < wake ? at : wake;
-    }
-    pthread_mutex_unlock(&engine->lock);
-    return wake;
 }
 
 void ibshift_engine_lock(struct ibshift_engine *engine)

@@ -27,8 +27,7 @@ struct ibshift_engine *ibshift_engine_create(struct ibshift_net *net,
 /* No op may be attached. The net stays the caller's. */
 void ibshift_engine_free(struct ibshift_engine *engine);
 
-/* Gives the op its place in the table. 0 or -ENOMEM. Besides this call, only the first start with
- * a pace allocates. */
+/* Gives the op its place in the table. 0 or -ENOMEM. Nothing else allocates. */
 int ibshift_engine_attach(struct ibshift_engine *engine, struct ibshift_op *op);
 void ibshift_engine_detach(struct ibshift_engine *engine, struct ibshift_op *op);
 

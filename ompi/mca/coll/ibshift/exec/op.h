@@ -19,8 +19,6 @@
 struct ibshift_gaps;
 struct ibshift_op;
 struct ibshift_opening;
-struct ibshift_pace;
-struct ibshift_pace_state;
 
 /* target[i] = left[i] op right[i]; target is right, or neither. Then it may still lie across right,
  * which is lost then. */
@@ -58,9 +56,8 @@ struct ibshift_op_params {
     size_t element;                               /* bytes of an element that is reduced */
     ibshift_reduce_fn reduce;
     void *reduce_context;
-    const struct ibshift_pace *pace; /* NULL: as fast as the plan allows */
-    struct ibshift_opening *opening; /* NULL: messages wait for grants; without a pace */
-    struct ibshift_gaps *gaps;       /* NULL: the blocks are all there is; without a pace */
+    struct ibshift_opening *opening; /* NULL: messages wait for grants */
+    struct ibshift_gaps *gaps;       /* NULL: the blocks are all there is */
 };
 
 /* Whose blocks say how large a block of TMP is. */
@@ -119,7 +116,6 @@ struct ibshift_op {
     uint32_t asked; /* other members, in turn */
 
     struct ibshift_walk walk;
-    struct ibshift_pace_state *pace; /* NULL: this run has none */
 };
 static_assert(sizeof(struct ibshift_op) < 4096, "a program may keep thousands of them");
 
@@ -145,32 +141,10 @@ static inline uint32_t ibshift_op_word(const struct ibshift_op *op)
     return op->params.comm | op->params.badge;
 }
 
-/* An op that runs inside another one (exec/pace/pace.h) has the other's place in the engine's
+/* An op that runs inside another one (exec/opening.h) has the other's place in the engine's
  * table; bits of its messages' tags and of the class in its cookies tell the two apart. */
-enum { IBSHIFT_CHILD_CLASS = 0x80, IBSHIFT_CHILD_SHIFT = 24 };
+enum { IBSHIFT_CHILD_CLASS = 0x80 };
 #define IBSHIFT_CHILD_TAG (UINT32_C(1) << 31)
-
-/* What all children have in common, but for the places of their blocks. number: among those of one run, so that their keys
- * differ. */
-static inline void ibshift_op_child_params(const struct ibshift_op *op,
-                                           const struct ibshift_alg *alg, size_t bytes,
-                                           uint32_t number, struct ibshift_op_params *params)
-{
-    *params = (struct ibshift_op_params){
-        .alg = alg,
-        .plan = {.ranks = op->params.plan.ranks, .radix = 1, .segments = 1, .commutative = true},
-        .rank = op->params.rank,
-        .window = 1,
-        .peers = op->params.peers,
-        .names = op->params.names,
-        .comm = op->params.comm,
-        .badge = op->params.badge,
-        .tags = IBSHIFT_CHILD_TAG | number << IBSHIFT_CHILD_SHIFT,
-        .element = bytes};
-    for (int buf = 0; buf < IBSHIFT_BUFFERS; buf++) {
-        params->blocks[buf] = (struct ibshift_blocks){.unit = bytes, .layout = IBSHIFT_UNIFORM};
-    }
-}
 
 static inline bool ibshift_op_is_child(const struct ibshift_op *op)
 {

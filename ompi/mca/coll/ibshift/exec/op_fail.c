@@ -1,8 +1,6 @@
 /* What ends an op before its plan does, and what is asked of peers that may be gone. */
 #include "exec/op_impl.h"
 
-#include "exec/pace/pace.h"
-
 enum { OTHERS_TRIED = 64 };
 
 /* Everyone with a message of this rank that has not ended, or not begun. */
@@ -47,12 +45,6 @@ void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t 
         ibshift_op_set_state(child, IBSHIFT_OP_DRAINING);
         abort_peers(child, exec);
     }
-    if (op->pace != NULL) {
-        while (op->pace->deferred_count > 0) { /* the net does not have them */
-            ibshift_op_land(op, IBSHIFT_CLASS_SEND,
-                            op->pace->deferred[--op->pace->deferred_count].index);
-        }
-    }
 }
 
 bool ibshift_op_fail_if_given_up(struct ibshift_op *op, struct ibshift_exec *exec)
@@ -78,8 +70,7 @@ bool ibshift_op_is_over(const struct ibshift_op *op)
     if (ibshift_op_state(op) == IBSHIFT_OP_DRAINING) {
         return in_flight(op) + (child != NULL ? in_flight(child) : 0) == 0;
     }
-    return ibshift_walk_is_done(&op->walk) && (op->pace == NULL || op->pace->has_begun) &&
-           (op->params.opening == NULL || child == NULL);
+    return ibshift_walk_is_done(&op->walk) && (op->params.opening == NULL || child == NULL);
 }
 
 /* Of a walk's messages in flight, the one of the earliest round. */

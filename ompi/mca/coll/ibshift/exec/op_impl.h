@@ -4,7 +4,6 @@
 /* What the engine does with an op, under its lock. */
 
 #include "exec/opening.h"
-#include "exec/pace/pace.h"
 #include "exec/tape.h"
 
 /* Of the engine, for its ops. */
@@ -30,9 +29,7 @@ static inline void ibshift_op_set_state(struct ibshift_op *op, enum ibshift_op_s
 /* The op that may run inside this one, or NULL. */
 static inline struct ibshift_op *ibshift_op_child(const struct ibshift_op *op)
 {
-    return op->pace != NULL             ? &op->pace->child
-           : op->params.opening != NULL ? &op->params.opening->child
-                                        : NULL;
+    return op->params.opening != NULL ? &op->params.opening->child : NULL;
 }
 
 /* The one that does now. */
@@ -53,9 +50,6 @@ static inline void ibshift_op_land(struct ibshift_op *op, enum ibshift_class whi
 /* run: the steps of a tape that have been done, or NULL. */
 void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t seq,
                       const struct ibshift_tape_run *run);
-
-/* Frees what only a paced op has. */
-void ibshift_op_drop_pace(struct ibshift_op *op);
 
 /* Starts what may start, within bounds; true: call again after the next poll. */
 bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_exec *exec);

@@ -6,7 +6,6 @@
 
 #include "exec/gaps.h"
 #include "exec/opening.h"
-#include "exec/pace/pace.h"
 #include "exec/standing.h"
 #include "plan/print.h"
 
@@ -19,34 +18,7 @@ void ibshift_op_init(struct ibshift_op *op)
     op->is_queued = false;
     op->ended = NULL;
     op->owner = NULL;
-    op->pace = NULL;
     op->status = 0;
-}
-
-/* The pace's state is for ops that have ever had one: most never need its 9 KB. */
-static int prepare_pace(struct ibshift_op *op)
-{
-    if (op->params.pace == NULL) {
-        ibshift_op_drop_pace(op);
-        return 0;
-    }
-    if (op->pace == NULL) {
-        op->pace = calloc(1, sizeof(*op->pace));
-    }
-    if (op->pace == NULL) {
-        return -ENOMEM;
-    }
-    ibshift_op_init(&op->pace->child);
-    op->pace->child.slot = op->slot;
-    return 0;
-}
-
-void ibshift_op_drop_pace(struct ibshift_op *op)
-{
-    if (op->pace != NULL) {
-        free(op->pace);
-        op->pace = NULL;
-    }
 }
 
 /* Brings a walk that has just begun to where the run of a tape is. */
@@ -67,7 +39,6 @@ void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t
                       const struct ibshift_tape_run *run)
 {
     const struct ibshift_op_params *params = &op->params;
-    int rc = prepare_pace(op);
 
     op->seq = seq;
     op->status = 0;
@@ -77,10 +48,7 @@ void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t
         ibshift_gaps_begin(params->gaps);
     }
     ibshift_walk_begin(&op->walk, exec->pages, params->alg, &params->plan, params->rank,
-                       op->pace != NULL ? IBSHIFT_PACE_FLIGHTS : params->window);
-    if (op->pace != NULL) {
-        ibshift_pace_begin(op, exec->net);
-    }
+                       params->window);
     if (run != NULL) {
         skip_taped(run, &op->walk);
     }
@@ -90,11 +58,7 @@ void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t
         ibshift_op_begin(&params->opening->child, exec, seq, NULL);
     }
     ibshift_op_set_state(op, IBSHIFT_OP_RUNNING);
-    if (rc != 0) {
-        ibshift_op_fail(op, exec, ibshift_op_peer(op, params->rank), rc);
-    } else {
-        (void)ibshift_op_fail_if_given_up(op, exec);
-    }
+    (void)ibshift_op_fail_if_given_up(op, exec);
 }
 
 static void count_message(struct ibshift_exec *exec, enum ibshift_class which, size_t length)
@@ -146,9 +110,6 @@ static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibsh
     message.is_read_next = params->reduce != NULL;
     message.is_busy = which == IBSHIFT_CLASS_RECV && message.length > exec->net->max_eager &&
                       ibshift_walk_next(&op->walk, IBSHIFT_CLASS_LOCAL) != NULL;
-    if (op->pace != NULL) {
-        ibshift_pace_annotate(op, step, &message);
-    }
     rc = which == IBSHIFT_CLASS_SEND ? ibshift_net_send(exec->net, &message)
                                      : ibshift_net_recv(exec->net, &message);
     if (rc >= 0 && !ibshift_op_is_child(op)) {
@@ -178,13 +139,10 @@ static int post(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_c
         return 0;
     }
     ibshift_walk_start(&op->walk, which);
-    if (op->pace != NULL) {
-        ibshift_pace_started(op, which, index);
-    }
     return 0;
 }
 
-/* The step of this class to start now, or NULL: pacing may hold it back. */
+/* The step of this class to start now, or NULL. */
 static const struct ibshift_step *next_step(struct ibshift_op *op, struct ibshift_exec *exec,
                                             enum ibshift_class which)
 {
@@ -194,7 +152,7 @@ static const struct ibshift_step *next_step(struct ibshift_op *op, struct ibshif
         !ibshift_opening_admits(op, exec->net, step)) {
         return NULL;
     }
-    return op->pace == NULL || step == NULL ? step : ibshift_pace_next(op, exec->net, which, step);
+    return step;
 }
 
 static int start_step(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
@@ -288,48 +246,6 @@ static bool advance(struct ibshift_op *op, struct ibshift_exec *exec)
     return is_full || budget <= 0;
 }
 
-/* It has gone to the net, or at once through it: its place is free. */
-static void remove_deferred(struct ibshift_op *op, int place, bool is_flying)
-{
-    struct ibshift_pace_state *state = op->pace;
-
-    state->flight[IBSHIFT_CLASS_SEND][state->deferred[place].index].is_catching_up = is_flying;
-    state->catching_up += is_flying;
-    state->deferred_count--;
-    for (uint32_t i = (uint32_t)place; i < state->deferred_count; i++) {
-        state->deferred[i] = state->deferred[i + 1];
-    }
-}
-
-/* Sends that were deferred. */
-static void send_deferred(struct ibshift_op *op, struct ibshift_exec *exec)
-{
-    int place;
-
-    while ((place = ibshift_pace_next_deferred(op, exec->net)) >= 0) {
-        const struct ibshift_deferred *deferred = &op->pace->deferred[place];
-        uint32_t index = deferred->index, rank = deferred->step.peer;
-        int rc = hand_over(op, exec, IBSHIFT_CLASS_SEND, &deferred->step, index);
-
-        if (rc == -EAGAIN) {
-            return;
-        }
-        if (rc < 0) {
-            ibshift_op_fail(op, exec, ibshift_op_peer(op, rank), rc);
-            return;
-        }
-        if (exec->trace != NULL) {
-            trace(exec, op, &deferred->step,
-                  ibshift_walk_flight_round(&op->walk, IBSHIFT_CLASS_SEND, index));
-        }
-        op->moves++;
-        remove_deferred(op, place, rc == IBSHIFT_NET_PENDING);
-        if (rc == IBSHIFT_NET_DONE) {
-            ibshift_op_land(op, IBSHIFT_CLASS_SEND, index);
-        }
-    }
-}
-
 /* A child's error is the op's: the net has given their common key up. */
 static void fail_with_child(struct ibshift_op *op, struct ibshift_exec *exec)
 {
@@ -358,24 +274,6 @@ static bool advance_child(struct ibshift_op *op, struct ibshift_exec *exec,
     return true;
 }
 
-/* What the pace wants all ranks to do before the op's own messages. */
-static void advance_children(struct ibshift_op *op, struct ibshift_exec *exec)
-{
-    struct ibshift_op *child;
-    bool again;
-
-    while (ibshift_op_state(op) == IBSHIFT_OP_RUNNING &&
-           (child = ibshift_pace_child(op, exec->net)) != NULL) {
-        if (ibshift_op_state(child) == IBSHIFT_OP_IDLE) {
-            ibshift_op_begin(child, exec, op->seq, NULL);
-        }
-        if (!advance_child(op, exec, child, &again)) {
-            return;
-        }
-        ibshift_pace_child_ended(op);
-    }
-}
-
 /* Beside the op's own messages: each waits for as much of it as it needs. */
 static bool advance_opened(struct ibshift_op *op, struct ibshift_exec *exec)
 {
@@ -390,18 +288,7 @@ static bool advance_opened(struct ibshift_op *op, struct ibshift_exec *exec)
 
 bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_exec *exec)
 {
-    if (op->pace == NULL) {
-        return op->params.opening != NULL ? advance_opened(op, exec) : advance(op, exec);
-    }
-    ibshift_pace_enter(op, exec->net);
-    advance_children(op, exec);
-    if (ibshift_op_state(op) == IBSHIFT_OP_RUNNING) {
-        (void)advance(op, exec);
-    }
-    if (ibshift_op_state(op) == IBSHIFT_OP_RUNNING) {
-        send_deferred(op, exec);
-    }
-    return ibshift_op_state(op) == IBSHIFT_OP_RUNNING;
+    return op->params.opening != NULL ? advance_opened(op, exec) : advance(op, exec);
 }
 
 static void end_flight(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
@@ -409,21 +296,12 @@ static void end_flight(struct ibshift_op *op, struct ibshift_exec *exec, enum ib
 {
     uint32_t rank = op->params.rank;
 
-    if (status > 0) {
-        if (op->pace != NULL) { /* a peer may say LEFT to one that has no pace */
-            ibshift_pace_uncount(op, which, index);
-        }
-        return;
-    }
     if (status != 0) {
         rank = ibshift_walk_flight_step(&op->walk, which, index).peer;
     } else if (op->params.gaps != NULL && which == IBSHIFT_CLASS_RECV) {
         const struct ibshift_step step = ibshift_walk_flight_step(&op->walk, which, index);
 
         ibshift_gaps_received(op, &step, index);
-    }
-    if (op->pace != NULL) {
-        ibshift_pace_ended(op, exec->net, which, index);
     }
     ibshift_op_land(op, which, index);
     if (status == 0 || ibshift_op_state(op) != IBSHIFT_OP_RUNNING) {

@@ -19,7 +19,20 @@ void ibshift_opening_take(struct ibshift_opening *opening, const struct ibshift_
 {
     struct ibshift_op_params *params = &opening->child.params;
 
-    ibshift_op_child_params(op, ibshift_alg_find(IBSHIFT_ALLGATHER, "bruck"), 1, 0, params);
+    *params = (struct ibshift_op_params){
+        .alg = ibshift_alg_find(IBSHIFT_ALLGATHER, "bruck"),
+        .plan = {.ranks = op->params.plan.ranks, .radix = 1, .segments = 1, .commutative = true},
+        .rank = op->params.rank,
+        .window = 1,
+        .peers = op->params.peers,
+        .names = op->params.names,
+        .comm = op->params.comm,
+        .badge = op->params.badge,
+        .tags = IBSHIFT_CHILD_TAG,
+        .element = 1};
+    for (int buf = 0; buf < IBSHIFT_BUFFERS; buf++) {
+        params->blocks[buf] = (struct ibshift_blocks){.unit = 1, .layout = IBSHIFT_UNIFORM};
+    }
     params->blocks[IBSHIFT_SEND].base = (char *)&opening->told;
     params->blocks[IBSHIFT_RECV].base = (char *)opening->heard + op->params.plan.ranks;
     params->blocks[IBSHIFT_TMP].base = (char *)opening->heard;

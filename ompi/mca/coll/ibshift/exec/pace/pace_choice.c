@@ -6,17 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[IBSHIFT_PACES] = {"none", "window", "clk"};
+static const char *const names[IBSHIFT_PACES] = {"none", "window"};
 
 void ibshift_pace_default(struct ibshift_pace *pace, enum ibshift_pace_kind kind)
 {
-    *pace = (struct ibshift_pace){.kind = kind,
-                                  .window = kind == IBSHIFT_PACE_WINDOW ? 32 : 1,
-                                  .is_gated = true,
-                                  .stretch = 105,
-                                  .lead = 20,
-                                  .limit = 30,
-                                  .catch_up = 3};
+    *pace = (struct ibshift_pace){.kind = kind, .window = 32};
 }
 
 /* A number from least to most at *text, which goes on behind it. */
@@ -63,7 +57,7 @@ int ibshift_pace_parse(const char *text, struct ibshift_pace *pace, char *why, s
             return 0;
         }
     }
-    snprintf(why, size, "\"%s\" is not a pace: auto, none, window[:1-%d[/%d-%d]] or clk", text,
+    snprintf(why, size, "\"%s\" is not a pace: auto, none or window[:1-%d[/%d-%d]]", text,
              IBSHIFT_WINDOW_MAX, IBSHIFT_PIECE_MIN, IBSHIFT_PIECE_MAX);
     return -EINVAL;
 }
