@@ -41,10 +41,6 @@ void test_poll_once(struct test *t)
         if (tag >= 2 * TAGS || t->status[tag] != PENDING) {
             ranks_fail(t->r, "an event that belongs to no message: %u", tag);
         }
-        if (events[i].status > 0) {
-            t->news[tag] |= 1 << events[i].status;
-            continue;
-        }
         t->status[tag] = events[i].status;
         t->left--;
     }

@@ -9,7 +9,6 @@ enum { TAGS = 4096, PENDING = 1, SENDS = TAGS }; /* statuses of sends: tag + SEN
 struct test {
     struct ranks *r;
     int status[2 * TAGS]; /* by cookie: PENDING, or how it ended */
-    int news[2 * TAGS];   /* which there were, as bits */
     uint32_t left;
     size_t piece; /* of sends */
 };

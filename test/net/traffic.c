@@ -16,7 +16,7 @@
 
 enum { DEADLINE = 60 };
 
-static uint32_t messages = 2000, window = 16, early;
+static uint32_t messages = 2000, window = 16;
 static size_t longest = 100000;
 static uint64_t seed = 1;
 
@@ -114,7 +114,6 @@ static int post(struct ranks *r, struct entry *e)
         }
     }
     m.buffer = e->buffer;
-    m.early = e->key.tag % 3 == 0 ? e->length / 5 : 0;
     m.piece = is_send && e->key.tag % 3 < 2 ? piece_of(e->key.tag) : 0;
     if (is_send) {
         ranks_fill(e->buffer, e->length, e->key.tag);
@@ -143,11 +142,7 @@ static void take_events(struct ranks *r, struct entry *all)
             ranks_fail(r, "an event that belongs to no message: %lu",
                        (unsigned long)events[i].cookie);
         }
-        if (events[i].status == IBSHIFT_NET_EARLY) {
-            early++;
-        } else {
-            finish(r, e, events[i].status);
-        }
+        finish(r, e, events[i].status);
     }
 }
 
@@ -188,9 +183,9 @@ static int run(struct ranks *r)
     }
     if (r->self == 0) {
         printf("rank 0: %lu connections, %lu through slots, %lu through rings, %lu long, %lu held, "
-               "%lu pulled, %lu copied, %lu probes, %lu bytes registered, %u told early\n",
+               "%lu pulled, %lu copied, %lu probes, %lu bytes registered\n",
                s.connections, s.eager, s.ring, s.rendezvous, s.held, s.pulled, s.copied, s.probes,
-               s.registered, early);
+               s.registered);
     }
     free(all);
     return 0;

@@ -85,22 +85,13 @@ struct ibshift_net_message {
      * next when that has left; 0: it has the whole message. beside: messages that should be under way so at a time. Hints. */
     size_t piece;
     uint32_t beside;
-
-    /* Pacing (exec/pace/pace.h); for long messages, hints, 0 in all others. */
-    uint64_t hint; /* recv(): travels with the grant, granted() shows it to the sender */
-    size_t early;  /* both sides want EARLY when no more than so many bytes are left */
 };
 
-/* An event of one message; status <= 0 is its last, and the buffer is the caller's again. */
+/* The end of one message: the buffer is the caller's again. */
 struct ibshift_net_event {
     uint64_t cookie;
     uint32_t peer;
-    int32_t status; /* 0 or a negative errno, see below; or what follows */
-};
-
-enum {
-    IBSHIFT_NET_EARLY = 1, /* nearly all of it has come, or has left */
-    IBSHIFT_NET_LEFT = 2,  /* of a receive: the sender will come back to it later, by leave() */
+    int32_t status; /* 0 or a negative errno, see below */
 };
 
 /*
@@ -283,17 +274,6 @@ struct ibshift_net_ops {
                         struct ibshift_net_mem **mem);
     void (*mem_release)(struct ibshift_net *net, struct ibshift_net_mem *mem);
 
-    /*
-     * For pacing; both NULL in a net without grants.
-     * granted(): whether send() would have no grant to wait for: that of this long message is here,
-     * and hint is set, or the peer has failed and it is 0. leave(): tells the peer that this
-     * message is not going to be sent now, though it was its turn: a receive that is posted there
-     * gets LEFT. May be lost.
-     */
-    bool (*granted)(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
-                    uint64_t *hint);
-    void (*leave)(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key);
-
     /* One line about the peer for an error message: host, address, queue pair, what failed last. */
     void (*describe)(struct ibshift_net *net, uint32_t peer, char *text, size_t size);
 
@@ -405,22 +385,6 @@ static inline void ibshift_net_probe(struct ibshift_net *net, uint32_t peer)
     net = ibshift_net_part(net, peer);
     if (net->ops->probe != NULL) {
         net->ops->probe(net, peer);
-    }
-}
-
-static inline bool ibshift_net_granted(struct ibshift_net *net, uint32_t peer,
-                                       const struct ibshift_net_key *key, uint64_t *hint)
-{
-    net = ibshift_net_part(net, peer);
-    return net->ops->granted == NULL || net->ops->granted(net, peer, key, hint);
-}
-
-static inline void ibshift_net_leave(struct ibshift_net *net, uint32_t peer,
-                                     const struct ibshift_net_key *key)
-{
-    net = ibshift_net_part(net, peer);
-    if (net->ops->leave != NULL) {
-        net->ops->leave(net, peer, key);
     }
 }
 

@@ -103,25 +103,13 @@ static void ask_came(struct ibshift_connection *c, const struct ibshift_wire *he
     ibshift_given_up_asked(&c->net->net, c->peer, &head->key);
 }
 
-/* For pacing: who leaves what aside. */
-static void leave_came(struct ibshift_connection *c, const struct ibshift_wire *head,
-                       const struct ibshift_wire_grant *body)
-{
-    const struct ibshift_note *recv = ibshift_note_find(&c->net->rx, c, &head->key);
-
-    (void)body;
-    if (recv != NULL && recv->kind == IBSHIFT_NOTE_RECV) {
-        ibshift_nv_event(c->net, recv->cookie, c->peer, IBSHIFT_NET_LEFT);
-    }
-}
-
 static void (*const control_handlers[])(struct ibshift_connection *c,
                                         const struct ibshift_wire *head,
                                         const struct ibshift_wire_grant *body) = {
     [IBSHIFT_WIRE_GRANT] = ibshift_nv_granted,  [IBSHIFT_WIRE_PULL] = pull_came,
     [IBSHIFT_WIRE_UNPULL] = unpull_came,        [IBSHIFT_WIRE_PROBE] = probe_came,
-    [IBSHIFT_WIRE_RING] = ibshift_nv_ring_came, [IBSHIFT_WIRE_LEAVE] = leave_came,
-    [IBSHIFT_WIRE_ABORT] = abort_came,          [IBSHIFT_WIRE_ASK] = ask_came,
+    [IBSHIFT_WIRE_RING] = ibshift_nv_ring_came, [IBSHIFT_WIRE_ABORT] = abort_came,
+    [IBSHIFT_WIRE_ASK] = ask_came,
 };
 
 static void control_came(struct ibshift_connection *c, const struct ibshift_wire *head,

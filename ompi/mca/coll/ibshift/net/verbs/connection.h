@@ -42,7 +42,6 @@ enum ibshift_wr_kind {
     IBSHIFT_WR_RECV,   /* struct ibshift_slot that a message takes */
     IBSHIFT_WR_EMPTY,  /* a receive without memory, of a device other than the first */
     IBSHIFT_WR_MARKER, /* the last request of a broken queue pair */
-    IBSHIFT_WR_EARLY,  /* struct ibshift_note: all but its last bytes are written */
     IBSHIFT_WR_PIECE,  /* struct ibshift_note: a piece is written, and the next may go */
     IBSHIFT_WR_KINDS = 8,
 };
@@ -94,7 +93,6 @@ struct ibshift_note {
         struct ibshift_slot *slot; /* HELD: where it lies */
         struct {                   /* LONG */
             uint64_t since;        /* when it began to wait */
-            size_t early;          /* hints of net.h */
             size_t piece; /* with the device at once, and then no other part of it; 0: all */
             uint32_t beside, pieces;               /* as in net.h; of that length, at once */
             struct ibshift_net_mem *mem;           /* the caller's */

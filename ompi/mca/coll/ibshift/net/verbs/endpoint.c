@@ -277,37 +277,6 @@ static void net_mem_release(struct ibshift_net *net, struct ibshift_net_mem *mem
     ibshift_nv_region_put(ibshift_nv(net), (struct ibshift_region *)mem);
 }
 
-/* Also true where send() would fail at once: nobody waits for a grant that cannot come. */
-static bool net_is_granted(struct ibshift_net *net, uint32_t peer,
-                           const struct ibshift_net_key *key, uint64_t *hint)
-{
-    struct ibshift_net_verbs *nv = ibshift_nv(net);
-    const struct ibshift_connection *c = ibshift_nv_peer(nv, peer);
-    const struct ibshift_note *grant;
-
-    *hint = 0;
-    if (c == NULL || c->status != 0 || ibshift_given_up_by(nv->net.given_up, peer, key)) {
-        return true;
-    }
-    grant = c->out.grants > 0 ? (const struct ibshift_note *)ibshift_match_find(&nv->tx, peer, key)
-                              : NULL;
-    if (grant == NULL || grant->kind != IBSHIFT_NOTE_GRANT) {
-        return false;
-    }
-    *hint = grant->to.hint;
-    return true;
-}
-
-static void net_leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key)
-{
-    struct ibshift_net_verbs *nv = ibshift_nv(net);
-    struct ibshift_connection *c = ibshift_nv_peer(nv, peer);
-
-    if (c != NULL && c->state == IBSHIFT_CONNECTION_READY) {
-        ibshift_nv_control(c, key, IBSHIFT_WIRE_LEAVE, NULL);
-    }
-}
-
 static struct ibshift_net_channel *channel(struct ibshift_net *net, uint32_t peer)
 {
     struct ibshift_connection *c = ibshift_nv_peer(ibshift_nv(net), peer);
@@ -333,8 +302,6 @@ static const struct ibshift_net_ops ops = {
     .ask = net_ask_after,
     .forget = net_forget,
     .revoke = ibshift_nv_standing_revoke,
-    .granted = net_is_granted,
-    .leave = net_leave,
     .mem_register = net_mem_register,
     .mem_release = net_mem_release,
     .describe = net_describe,

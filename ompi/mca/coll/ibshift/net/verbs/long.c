@@ -6,7 +6,7 @@
 
 #include "net/verbs/inside.h"
 
-enum { RESERVED_REQUESTS = 2, PART_MIN = 64 * 1024, PACKET = 4096 };
+enum { RESERVED_REQUESTS = 2, PART_MIN = 64 * 1024 };
 
 static int device_of(const struct ibshift_net_verbs *nv, const struct ibshift_rail *rail)
 {
@@ -18,12 +18,12 @@ void ibshift_nv_grant(struct ibshift_note *recv, struct ibshift_net_mem *mem)
 {
     struct ibshift_connection *c = recv->connection;
     struct ibshift_net_verbs *nv = c->net;
-    struct ibshift_wire_grant grant = {.length = recv->length, .hint = recv->to.hint};
+    struct ibshift_wire_grant grant = {.length = recv->length};
     struct ibshift_region *region = NULL;
     uint32_t place = nv->free_grants[--nv->free_grant_count];
 
     nv->grants[place] = recv;
-    recv->grant = place | (uint32_t)(nv->grant_ages[place] & 0x1fff) << 16;
+    recv->grant = place | (uint32_t)(nv->grant_ages[place] & 0x3fff) << 16;
     recv->is_granted = true;
     grant.id = recv->grant;
     if (nv->options.is_tolerant || ibshift_nv_cover(recv, mem, &region) != 0) {
@@ -351,7 +351,6 @@ int ibshift_nv_send_long(struct ibshift_connection *c, const struct ibshift_net_
     }
     note->mem = m->mem;
     note->since = nv->time;
-    note->early = m->early;
     note->piece = m->piece;
     note->beside = m->beside;
     note->pieces = 1;
@@ -401,14 +400,6 @@ static uint32_t parts_of(const struct ibshift_note *note, size_t *step)
     return (uint32_t)((note->length + *step - 1) / *step);
 }
 
-/* Where the news that nearly all is written comes, in whole packets; 0: nowhere. */
-static size_t early_end(const struct ibshift_note *note, uint32_t parts)
-{
-    return parts > 1 || note->early == 0 || note->early >= note->length
-               ? 0
-               : (note->length - note->early) / PACKET * PACKET;
-}
-
 /* Up to the end of a part, or so many bytes. */
 static int write_some(struct ibshift_note *note, size_t limit)
 {
@@ -422,34 +413,31 @@ static int write_some(struct ibshift_note *note, size_t limit)
     size_t end = (part + 1) * step < note->length ? (part + 1) * step : note->length;
 
     size_t most = nv->verbs->ports[rail->my_port].attr.max_msg_sz;
-    size_t early = early_end(note, parts);
-    size_t n = note->done < early ? early - note->done : end - note->done;
+    size_t n = end - note->done;
     n = n < most ? n : most;
     n = n < limit ? n : limit;
-    int is_last = note->done + n == end, is_early = !is_last && note->done + n == early;
+    bool is_last = note->done + n == end;
     struct ibv_sge sge = {.addr = (uintptr_t)note->buffer + note->done,
                           .length = (uint32_t)n,
                           .lkey = note->local_key[number]};
-    int has_news = is_last || is_early;
     enum ibshift_wr_kind kind = is_last           ? IBSHIFT_WR_WRITE
-                                : is_early        ? IBSHIFT_WR_EARLY
                                 : note->piece > 0 ? IBSHIFT_WR_PIECE
                                                   : IBSHIFT_WR_PLAIN;
-    struct ibv_send_wr wr = {.opcode = has_news ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+    struct ibv_send_wr wr = {.opcode = is_last ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
                              .wr_id = kind != IBSHIFT_WR_PLAIN ? ibshift_wr_id(note, kind) : 0,
                              .sg_list = &sge,
                              .num_sge = 1,
-                             .imm_data = htobe32(ibshift_immediate(note->to.id, is_early, parts))};
+                             .imm_data = htobe32(ibshift_immediate(note->to.id, parts))};
 
     if (ibshift_rail_room(nv, rail) <= RESERVED_REQUESTS + (uint32_t)nv->options.adaptive ||
-        (has_news && !ibshift_nv_has_slot(c))) {
+        (is_last && !ibshift_nv_has_slot(c))) {
         return -EAGAIN;
     }
     wr.wr.rdma.remote_addr = note->to.address + note->done;
     wr.wr.rdma.rkey = note->to.key[number];
     note->parts += (uint8_t)is_last;
     note->done += n;
-    c->out.slots_used += (uint32_t)has_news;
+    c->out.slots_used += is_last;
     nv->stats.pieces += note->piece > 0;
     return ibshift_nv_post_write(nv, rail, &wr, kind != IBSHIFT_WR_PLAIN);
 }
@@ -463,7 +451,7 @@ static int write_copy(struct ibshift_note *note)
     size_t n = left < nv->net.max_eager ? left : nv->net.max_eager;
     bool is_last = n == left;
     struct ibv_send_wr wr = {.opcode = is_last ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
-                             .imm_data = htobe32(ibshift_immediate(note->to.id, false, 1))};
+                             .imm_data = htobe32(ibshift_immediate(note->to.id, 1))};
 
     if (ibshift_rail_room(nv, &c->rail[0]) <= IBSHIFT_REQUESTS_RESERVED ||
         (is_last && !ibshift_nv_has_slot(c))) {

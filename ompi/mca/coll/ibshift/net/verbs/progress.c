@@ -27,9 +27,6 @@ static void written(struct ibshift_note *note, enum ibshift_wr_kind kind)
     struct ibshift_net_verbs *nv = note->connection->net;
     struct ibshift_connection *c = note->connection;
 
-    if (kind == IBSHIFT_WR_EARLY) {
-        ibshift_nv_event(nv, note->cookie, c->peer, IBSHIFT_NET_EARLY);
-    }
     if (kind == IBSHIFT_WR_WRITE && --note->parts == 0 && note->done == note->length) {
         ibshift_nv_note_end(note, 0);
     } else if (note->piece > 0) {
@@ -50,8 +47,6 @@ static void part_came(struct ibshift_connection *c, uint32_t immediate)
     }
     if (note->kind == IBSHIFT_NOTE_STANDING) {
         ibshift_nv_standing_came(note, ibshift_immediate_parts(immediate));
-    } else if (ibshift_immediate_is_early(immediate)) {
-        ibshift_nv_event(c->net, note->cookie, c->peer, IBSHIFT_NET_EARLY);
     } else if (++note->parts < ibshift_immediate_parts(immediate)) {
         return;
     } else if (note->standing != 0 && !note->is_cancelled) {
@@ -262,7 +257,7 @@ static void complete_send(struct ibshift_net_verbs *nv, struct ibshift_lane *lan
         if (rail == &c->rail[0] && (int32_t)(rail->retired - c->word_end) >= 0) {
             c->is_word_away = false;
         }
-        if (kind == IBSHIFT_WR_WRITE || kind == IBSHIFT_WR_EARLY || kind == IBSHIFT_WR_PIECE) {
+        if (kind == IBSHIFT_WR_WRITE || kind == IBSHIFT_WR_PIECE) {
             written(object, kind);
         }
         if (c->must_tell) { /* perhaps for the word that this completes */

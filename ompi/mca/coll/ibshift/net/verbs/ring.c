@@ -31,7 +31,7 @@ static void offer(struct ibshift_connection *c, struct ibshift_ring *ring)
         ibshift_ring_spoil(ring->data + at + IBSHIFT_RING_LINE);
     }
     ring->seed = nv->noise = nv->noise * 1664525u + 1013904223u;
-    body.hint = ring->seed;
+    body.seed = ring->seed;
     nv->rings_used = place >= nv->rings_used ? place + 1 : nv->rings_used;
     ring->connection = c;
     ring->is_closing = false;
@@ -128,7 +128,7 @@ void ibshift_nv_ring_came(struct ibshift_connection *c, const struct ibshift_wir
     if (body->address != 0) {
         c->out.ring_address = body->address;
         c->out.ring_key = body->key[0];
-        c->out.ring_seed = (uint32_t)body->hint;
+        c->out.ring_seed = (uint32_t)body->seed;
         c->out.is_ordered = body->pieces != 0;
         ibshift_limit_advance32(&c->out.ring, body->id, IBSHIFT_RING_LINES);
     } else if (body->pieces == 0) {

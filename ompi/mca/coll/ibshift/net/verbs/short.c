@@ -164,7 +164,6 @@ int ibshift_nv_recv(struct ibshift_connection *c, const struct ibshift_net_messa
         return IBSHIFT_NET_PENDING; /* connecting failed at once, the event is there */
     }
     if (m->length > nv->net.max_eager) {
-        note->to.hint = m->hint;
         note->standing = ibshift_nv_may_stand(nv) ? m->standing : 0;
         ibshift_nv_grant(note, m->mem);
     } else if (c->in.held >= c->in.quota_window) {

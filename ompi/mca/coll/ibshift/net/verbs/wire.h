@@ -21,7 +21,6 @@ enum ibshift_wire_kind {
     IBSHIFT_WIRE_PROBE,    /* I wait for the grant of this long message */
     IBSHIFT_WIRE_RING,     /* a ring for your short messages */
     IBSHIFT_WIRE_ABORT,    /* I have given this collective up, because of peer id, errno pieces */
-    IBSHIFT_WIRE_LEAVE,    /* this message will come, but not in its turn */
     IBSHIFT_WIRE_ASK,      /* do you take part in this collective? */
 };
 
@@ -106,7 +105,7 @@ struct ibshift_wire_grant {
     uint32_t pieces;                 /* GRANT: IBSHIFT_GRANT_*; RING: 1: data lands in order,
                                         fingerprints cover the header alone */
     uint32_t key[IBSHIFT_PORTS_MAX]; /* one a rail */
-    uint64_t hint;                   /* of net.h, untouched */
+    uint64_t seed;                   /* RING */
 };
 static_assert(sizeof(struct ibshift_wire_grant) == 48, "the grant is a wire format");
 
@@ -117,25 +116,19 @@ struct ibshift_word {
 static_assert(sizeof(struct ibshift_word) == 16, "the word is a wire format");
 
 /*
- * Immediate data: a grant's place and age, whether this is the end of a part or only news of one
- * that nearly ends, and into how many parts the message was cut.
+ * Immediate data: a grant's place and age, and into how many parts the message was cut.
  */
-enum { IBSHIFT_IMMEDIATE_PARTS = 3, IBSHIFT_IMMEDIATE_EARLY = 4, IBSHIFT_IMMEDIATE_SHIFT = 3 };
+enum { IBSHIFT_IMMEDIATE_PARTS = 3, IBSHIFT_IMMEDIATE_SHIFT = 2 };
 static_assert(IBSHIFT_PORTS_MAX <= IBSHIFT_IMMEDIATE_PARTS + 1, "a part a port");
 
-static inline uint32_t ibshift_immediate(uint32_t id, bool is_early, uint32_t parts)
+static inline uint32_t ibshift_immediate(uint32_t id, uint32_t parts)
 {
-    return id << IBSHIFT_IMMEDIATE_SHIFT | (is_early ? IBSHIFT_IMMEDIATE_EARLY : 0) | (parts - 1);
+    return id << IBSHIFT_IMMEDIATE_SHIFT | (parts - 1);
 }
 
 static inline uint32_t ibshift_immediate_id(uint32_t immediate)
 {
     return immediate >> IBSHIFT_IMMEDIATE_SHIFT;
-}
-
-static inline bool ibshift_immediate_is_early(uint32_t immediate)
-{
-    return (immediate & IBSHIFT_IMMEDIATE_EARLY) != 0;
 }
 
 static inline uint32_t ibshift_immediate_parts(uint32_t immediate)
