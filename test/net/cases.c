@@ -399,13 +399,12 @@ static int returned(struct ranks *r)
 }
 
 static const struct test_case cases[] = {
-    {"flood", flood, 4, 0, 0, 0},
-    {"late", late, 3, 0, 0, 0},         {"cancel", cancel, 3, 0, 0, 0},
-    {"mismatch", mismatch, 8, 0, 0, 0}, {"aborted", aborted, 2, 0, 0, 0},
-    {"stale", stale, 2, 0, 0, 0},       {"many", many, 16, 0, 0, 0},
-    {"locked", locked, 2, 0, 0, 0},     {"forgotten", forgotten, 2, 0, 0, 0},
-    {"pieces", pieces, 2, 0, 0, 0},     {"cut_short", cut_short, 4, 8, 0, 0},
-    {"returned", returned, 2, 0, 0, 0},
+    {"flood", flood, 4, 0, 0, 0},         {"late", late, 3, 0, 0, 0},
+    {"cancel", cancel, 3, 0, 0, 0},       {"mismatch", mismatch, 8, 0, 0, 0},
+    {"aborted", aborted, 2, 0, 0, 0},     {"stale", stale, 2, 0, 0, 0},
+    {"many", many, 16, 0, 0, 0},          {"locked", locked, 2, 0, 0, 0},
+    {"forgotten", forgotten, 2, 0, 0, 0}, {"pieces", pieces, 2, 0, 0, 0},
+    {"cut_short", cut_short, 4, 8, 0, 0}, {"returned", returned, 2, 0, 0, 0},
 };
 
 int main(int argc, char **argv)

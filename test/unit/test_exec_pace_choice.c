@@ -43,10 +43,7 @@ static void says_what_is_single(void **state)
     static const struct {
         const char *text;
         bool is_single;
-    } paces[] = {{"none", false},
-                 {"window:1", true},
-                 {"window:1/2048", true},
-                 {"window:2", false}};
+    } paces[] = {{"none", false}, {"window:1", true}, {"window:1/2048", true}, {"window:2", false}};
     struct ibshift_pace pace;
     char why[200];
 

@@ -222,8 +222,7 @@ static void number_standing(mca_coll_ibshift_module_t *module, const struct ibsh
     uint64_t elements = ibshift_job_elements(job, module->group.size),
              total = elements * params->element;
 
-    if (0 != total && total <= IBSHIFT_STANDING_MOST &&
-        job->bytes > ibshift_params.eager_limit) {
+    if (0 != total && total <= IBSHIFT_STANDING_MOST && job->bytes > ibshift_params.eager_limit) {
         params->standing = ibshift_standing_number(&module->standing, params, elements, renames);
     }
 }

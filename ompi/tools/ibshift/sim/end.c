@@ -99,7 +99,8 @@ static int net_poll(struct ibshift_net *net, struct ibshift_net_event *events, i
                 sim_message_start(n, notice.granted);
             }
         } else {
-            events[count++] = (struct ibshift_net_event){.cookie = notice.cookie, .peer = notice.peer};
+            events[count++] =
+                (struct ibshift_net_event){.cookie = notice.cookie, .peer = notice.peer};
         }
     }
     return count;

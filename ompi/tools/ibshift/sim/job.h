@@ -42,7 +42,7 @@ struct sim_job_params {
     uint32_t window;               /* of the executor */
     size_t piece;                  /* of long messages, as in net.h */
     size_t eager;                  /* bytes that wait for no grant; 0: as the net has it */
-    bool verify; /* all-to-all and allgather: move real bytes and look at them */
+    bool verify;                   /* all-to-all and allgather: move real bytes and look at them */
     /* Which LID of its destination's host a message goes to: [from * ranks + to], or where NULL the
      * same for all. */
     const uint8_t *lid_offsets;

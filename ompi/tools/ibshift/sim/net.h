@@ -142,7 +142,7 @@ struct sim_end {
     uint64_t wake;          /* when its next turn is, or SIM_NEVER */
     struct sim_notice *notices; /* a ring */
     uint32_t oldest, count, room;
-    uint32_t in_pieces;   /* its messages in pieces that are under way */
+    uint32_t in_pieces; /* its messages in pieces that are under way */
 };
 
 struct sim_net_stats {

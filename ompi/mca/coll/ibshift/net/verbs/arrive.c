@@ -106,9 +106,12 @@ static void ask_came(struct ibshift_connection *c, const struct ibshift_wire *he
 static void (*const control_handlers[])(struct ibshift_connection *c,
                                         const struct ibshift_wire *head,
                                         const struct ibshift_wire_grant *body) = {
-    [IBSHIFT_WIRE_GRANT] = ibshift_nv_granted,  [IBSHIFT_WIRE_PULL] = pull_came,
-    [IBSHIFT_WIRE_UNPULL] = unpull_came,        [IBSHIFT_WIRE_PROBE] = probe_came,
-    [IBSHIFT_WIRE_RING] = ibshift_nv_ring_came, [IBSHIFT_WIRE_ABORT] = abort_came,
+    [IBSHIFT_WIRE_GRANT] = ibshift_nv_granted,
+    [IBSHIFT_WIRE_PULL] = pull_came,
+    [IBSHIFT_WIRE_UNPULL] = unpull_came,
+    [IBSHIFT_WIRE_PROBE] = probe_came,
+    [IBSHIFT_WIRE_RING] = ibshift_nv_ring_came,
+    [IBSHIFT_WIRE_ABORT] = abort_came,
     [IBSHIFT_WIRE_ASK] = ask_came,
 };
 
