@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/pace/pace.h"
+#include "choose/pace.h"
 #include "fuzz_fabric.h"
 #include "net/verbs/choice.h"
 

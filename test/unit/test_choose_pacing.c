@@ -1,5 +1,5 @@
 /* How an all-to-all will be sent, as its price has to know: the same on all ranks. */
-#include "choose/pacing.h"
+#include "choose/pace.h"
 #include "plan/nodes.h"
 #include "unit.h"
 

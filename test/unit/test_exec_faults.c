@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 
-#include "exec/pace/pace.h"
 #include "unit.h"
 #include "world.h"
 

@@ -1,7 +1,7 @@
 /* A pace in words, and the one that auto takes. */
 #include <string.h>
 
-#include "exec/pace/pace.h"
+#include "choose/pace.h"
 #include "unit.h"
 
 static void words_are_read_and_written(void **state)

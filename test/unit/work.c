@@ -1,7 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/pace/pace.h"
 #include "work_impl.h"
 #include "unit.h"
 

@@ -23,7 +23,7 @@
 #include "choose/crowd.h"
 #include "choose/digest.h"
 #include "choose/padded.h"
-#include "choose/pacing.h"
+#include "choose/pace.h"
 #include "choose/rules.h"
 #include "choose/size.h"
 #include "choose/tuned.h"
@@ -42,7 +42,6 @@
 #include "exec/mixed.h"
 #include "exec/op.h"
 #include "exec/opening.h"
-#include "exec/pace/pace.h"
 #include "exec/standing.h"
 #include "exec/tape.h"
 

@@ -2,7 +2,7 @@
 #ifndef IBSHIFT_SIM_CMD_H
 #define IBSHIFT_SIM_CMD_H
 
-#include "exec/pace/pace.h"
+#include "choose/pace.h"
 #include "fabric/cmd_job.h"
 #include "sim/job.h"
 #include "sim/traffic.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "choose/pacing.h"
+#include "choose/pace.h"
 #include "plan/nodes.h"
 
 void ibshift_line_add(struct ibshift_line *line, const char *format, ...)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "choose/pacing.h"
+#include "choose/pace.h"
 #include "choose/rules.h"
 #include "choose/tuned.h"
 #include "choose/words.h"

@@ -6,7 +6,8 @@
 #define IBSHIFT_GROUP_GROUP_H
 
 #include "choose/choose.h"
-#include "exec/pace/pace.h"
+#include "choose/pace.h"
+#include "exec/standing.h"
 #include "fabric/table/found.h"
 #include "net/ledger.h"
 #include "plan/neighbors.h"
@@ -34,7 +35,7 @@ struct ibshift_group_order {
 };
 
 /*
- * The pace of all-to-alls (exec/pace/pace.h) by size: made when a size is met first, it lives as
+ * The pace of all-to-alls (choose/pace.h) by size: made when a size is met first, it lives as
  * long as the group.
  */
 struct ibshift_paced {

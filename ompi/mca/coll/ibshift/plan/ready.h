@@ -9,9 +9,6 @@
  *    send until its buffer may be overwritten. A local step is complete when it has started.
  * 3. Steps in flight complete in any order.
  *
- * Pacing (exec/pace/pace.h) may delay a step further, never start one earlier. A send that pacing
- * defers counts as started and in flight: the net gets it later.
- *
  * Completions only add readiness, and each class has one next step: so whether plans deadlock does
  * not depend on timing, and plans that end with window 1 and no buffering end with any window.
  */
