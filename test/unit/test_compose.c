@@ -39,11 +39,10 @@ static void prove(const struct ibshift_alg *alg, const struct ibshift_plan *plan
     }
     if (rc != 0) {
         fail_msg("%s %s, %u ranks on %u nodes, root %u, radix %u, segments %u, leaders %u, window "
-                 "%u%s, seed %llu: %s",
+                 "%u%s: %s",
                  ibshift_collective_name(alg->collective), alg->name, plan->ranks,
                  plan->nodes->nodes, plan->root, plan->radix, plan->segments, plan->leaders,
-                 check.window, check.in_place ? ", in place" : "", (unsigned long long)check.seed,
-                 result.why);
+                 check.window, check.in_place ? ", in place" : "", result.why);
     }
     cases++;
 }
@@ -55,7 +54,7 @@ static void prove_all_ways(const struct ibshift_alg *alg, const struct ibshift_p
         prove(alg, plan, (struct ibshift_check){.window = 1, .in_place = true});
     }
     if (cases % 7 == 0) {
-        prove(alg, plan, (struct ibshift_check){.window = 1 + cases % 7, .seed = cases + 1});
+        prove(alg, plan, (struct ibshift_check){.window = 1 + cases % 7});
     }
 }
 

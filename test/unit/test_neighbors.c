@@ -33,8 +33,7 @@ static void plans_of_random_graphs_are_right(void **state)
 
         for (int c = IBSHIFT_NEIGHBOR_ALLGATHER; c <= IBSHIFT_NEIGHBOR_ALLTOALL; c++) {
             prove("linear", c, &plan, (struct ibshift_check){.window = 1, .sizes = true});
-            prove("linear", c, &plan,
-                  (struct ibshift_check){.window = 1 + i % 7, .sizes = true, .seed = i + 1});
+            prove("linear", c, &plan, (struct ibshift_check){.window = 1 + i % 7, .sizes = true});
         }
         graph_free(&graph);
     }

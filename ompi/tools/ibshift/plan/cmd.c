@@ -243,7 +243,6 @@ static int plan_check(struct plan_args *args)
         .sizes = args->alg->collective == IBSHIFT_BCAST ||
                  args->alg->collective >= IBSHIFT_REDUCE ||
                  (args->alg->flags & (IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_ALL)) != 0,
-        .seed = args->seed,
     };
     struct ibshift_check_result result = {.steps = 0};
     int rc;

@@ -49,7 +49,6 @@ struct plan_args {
     struct plan_hosts hosts;   /* of plan.ranks, with per_host or nodes_text */
     struct ibshift_model near; /* between ranks of a host, unless is_one_level */
     bool in_place, is_goal;
-    uint32_t seed;
     bool is_non_commutative, is_json;
     struct ibshift_model model; /* as read */
     const char *model_source;

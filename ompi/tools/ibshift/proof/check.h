@@ -7,9 +7,7 @@
  * 2. One run of all ranks with no buffering at all and the given window: sends meet receives by
  * name, size and order, everybody ends, every block is at last where MPI says, came once, and holds
  * what it should: for reductions all contributions in rank order, or all of them in any order when
- * the operator commutes. By ready.h a deadlock shows here or never. With a seed the run takes a
- * random legal order instead: some messages are buffered within a few credits, the others are read
- * and written at random moments between their start and their end. It must agree, by other means.
+ * the operator commutes. By ready.h a deadlock shows here or never.
  */
 #ifndef IBSHIFT_PROOF_CHECK_H
 #define IBSHIFT_PROOF_CHECK_H
@@ -20,7 +18,6 @@ struct ibshift_check {
     uint32_t window; /* 1..IBSHIFT_WINDOW_MAX */
     bool in_place;   /* SEND and RECV overlap as alg.h says */
     bool sizes; /* blocks of different sizes: what is stored must fit exactly where it is stored */
-    uint64_t seed; /* 0: the deciding run of point 2 */
 };
 
 struct ibshift_check_result {
