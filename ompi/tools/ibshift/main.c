@@ -4,7 +4,7 @@
 #include "fabric/cmd.h"
 #include "info/cmd.h"
 #include "plan/cmd.h"
-#include "route/cmd.h"
+#include "route/route.h"
 #include "sim/cmd.h"
 #include "tune/cmd.h"
 

@@ -49,7 +49,6 @@
 #include "job/fabric_file.h"
 
 #include "group/choose.h"
-#include "group/decide.h"
 #include "group/endpoint.h"
 #include "group/group.h"
 #include "group/order.h"

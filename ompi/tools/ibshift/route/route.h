@@ -117,4 +117,6 @@ int route_ecube(struct route *r, struct ibshift_error *err);
 int route_updn(struct route *r, struct ibshift_error *err);
 int route_flexible(struct route *r, struct ibshift_error *err);
 
+int cmd_route(int argc, char **argv);
+
 #endif

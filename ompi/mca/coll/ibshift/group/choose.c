@@ -422,8 +422,18 @@ static int take_pace(struct ibshift_group *group, const struct ibshift_wanted *w
     return 0;
 }
 
-int ibshift_choose_call(struct ibshift_group *group, const struct ibshift_wanted *wanted,
-                        struct ibshift_op_params *params)
+/* The call runs that plan, and who looks on sees it. */
+static void run_choice(struct ibshift_group *group, enum ibshift_collective collective,
+                       const struct ibshift_choice *choice, struct ibshift_op_params *params)
+{
+    atomic_store_explicit(&group->choices.last[collective], choice, memory_order_relaxed);
+    params->plan.nodes = &group->choices.nodes;
+    params->alg = choice->alg;
+    ibshift_choice_take(choice, &params->plan);
+}
+
+static int choose_call(struct ibshift_group *group, const struct ibshift_wanted *wanted,
+                       struct ibshift_op_params *params)
 {
     const struct ibshift_named named = ibshift_params_named(wanted->collective);
     struct ibshift_kept_choice *kept = ibshift_choices_at(
@@ -437,8 +447,53 @@ int ibshift_choose_call(struct ibshift_group *group, const struct ibshift_wanted
         rc = decide(group, wanted, params, kept);
     }
     if (rc == 0) {
-        ibshift_choose_run(group, wanted->collective, &kept->choice, params);
+        run_choice(group, wanted->collective, &kept->choice, params);
         rc = params->alg == NULL ? -ENOTSUP : 0;
     }
     return rc == 0 ? take_pace(group, wanted, params) : rc;
+}
+
+int ibshift_group_choose(struct ibshift_group *group, const struct ibshift_wanted *wanted,
+                         uint32_t root, struct ibshift_op_params *params)
+{
+    params->plan =
+        (struct ibshift_plan){.ranks = group->size, .root = root, .nodes = &group->choices.nodes};
+    if (wanted->collective == IBSHIFT_ALLTOALL) {
+        params->plan.order = group->order.order;
+        params->plan.stages = group->order.stages;
+    }
+    if (ibshift_collective_is_of_neighbors(wanted->collective)) {
+        params->plan.neighbors = &group->neighbors;
+    }
+    params->plan.commutative = wanted->commutes;
+    params->is_attended = wanted->is_blocking;
+    return choose_call(group, wanted, params);
+}
+
+int ibshift_group_set_neighbors(struct ibshift_group *group,
+                                const struct ibshift_neighbor_lists *lists)
+{
+    const struct ibshift_wanted any = {.collective = IBSHIFT_NEIGHBOR_ALLTOALL};
+    const struct ibshift_order *located = &group->order.located;
+    int rc = ibshift_group_order_find(group, &any, NULL);
+
+    group->neighbors = (struct ibshift_neighbors){group->rank, 1, &group->neighborhood};
+    return rc != 0 ? rc
+                   : ibshift_neighborhood_make(lists, group->rank, group->size,
+                                               located->places == 0 ? NULL : located,
+                                               &group->neighborhood);
+}
+
+void ibshift_group_free(struct ibshift_group *group)
+{
+    ibshift_group_order_free(&group->order);
+    ibshift_neighborhood_free(&group->neighborhood);
+    for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
+        ibshift_choices_forget(&group->choices, (enum ibshift_collective)i);
+    }
+    ibshift_crowd_free(&group->choices.crowd);
+    ibshift_nodes_free(&group->choices.nodes);
+    for (int i = 0; i < IBSHIFT_PACED_FORMS * IBSHIFT_SIZE_CLASSES; i++) {
+        free(group->pacing.by_class[i / IBSHIFT_SIZE_CLASSES][i % IBSHIFT_SIZE_CLASSES]);
+    }
 }

@@ -22,26 +22,24 @@ uint64_t ibshift_choose_digest(void); /* of these models, all of their fields */
  * the same. */
 uint64_t ibshift_choose_tuned(const struct ibshift_made *own);
 
-/* Of ibshift_group_choose(), which brings the order along the fabric. */
-int ibshift_choose_call(struct ibshift_group *group, const struct ibshift_wanted *wanted,
-                        struct ibshift_op_params *params);
-
 /* What is asked for such a call. -ENOMEM: not even that is known. *lacks_memory: false, until an answer is to the
  * others' question no more. */
 int ibshift_choose_question(struct ibshift_group *group, const struct ibshift_wanted *wanted,
                             const struct ibshift_plan *plan, bool *lacks_memory,
                             struct ibshift_question *question);
 
-/* The call runs that plan, and who looks on sees it. */
-static inline void ibshift_choose_run(struct ibshift_group *group,
-                                      enum ibshift_collective collective,
-                                      const struct ibshift_choice *choice,
-                                      struct ibshift_op_params *params)
-{
-    atomic_store_explicit(&group->choices.last[collective], choice, memory_order_relaxed);
-    params->plan.nodes = &group->choices.nodes;
-    params->alg = choice->alg;
-    ibshift_choice_take(choice, &params->plan);
-}
+/*
+ * Algorithm, plan, window, pieces and pace, by choose/choose.h. 0, -ENOTSUP on all
+ * ranks alike, or -ENOMEM. Before it, of a call that has no plan yet: ibshift_group_order_find().
+ */
+int ibshift_group_choose(struct ibshift_group *group, const struct ibshift_wanted *wanted,
+                         uint32_t root, struct ibshift_op_params *params);
+
+/* Once, before the first neighborhood collective; 0 or as ibshift_neighborhood_make(). */
+int ibshift_group_set_neighbors(struct ibshift_group *group,
+                                const struct ibshift_neighbor_lists *lists);
+
+/* What was found is forgotten; the shell's stays. */
+void ibshift_group_free(struct ibshift_group *group);
 
 #endif

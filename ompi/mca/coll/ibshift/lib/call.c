@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "exec/badge.h"
-#include "group/decide.h"
+#include "group/choose.h"
 #include "group/order.h"
 #include "group/report.h"
 #include "job/say.h"

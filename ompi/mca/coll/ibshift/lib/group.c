@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "group/decide.h"
+#include "group/choose.h"
 
 _Thread_local char *ibshift_lib_why;
 
