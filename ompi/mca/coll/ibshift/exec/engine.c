@@ -24,8 +24,8 @@ struct ibshift_engine {
     struct ibshift_op *queue_first; /* ops that may have something to start */
     struct ibshift_op *queue_last;
     struct ibshift_op *ended_first; /* to be told once the lock is free */
-    uint32_t calls;
-    uint64_t looked; /* when the clock was read last */
+    uint32_t calls;                 /* until the clock is read again */
+    uint64_t looked;                /* when the clock was read last */
 };
 
 /* Whether it has been taken: the answer is for leave(), for threads may come to be in between. */
@@ -66,6 +66,7 @@ struct ibshift_engine *ibshift_engine_create(struct ibshift_net *net,
     engine->exec.trace = options->trace;
     engine->exec.trace_context = options->trace_context;
     engine->options = *options;
+    engine->calls = engine->options.calls = options->calls != 0 ? options->calls : CALLS_PER_LOOK;
     pthread_mutex_init(&engine->lock, NULL);
     return engine;
 }
@@ -413,7 +414,8 @@ int ibshift_engine_progress(struct ibshift_engine *engine)
         enqueue(engine, op);
     }
     count += run_queue(engine);
-    if (++engine->calls % CALLS_PER_LOOK == 0 && engine->active != NULL) {
+    if (--engine->calls == 0) {
+        engine->calls = engine->options.calls;
         look_at_clock(engine);
         engine->exec.is_given_up = true; /* the net may have, by itself, when a peer asked */
     }

@@ -15,6 +15,7 @@
 struct ibshift_engine_options {
     uint64_t patience; /* ns without progress until an op probes the peers it waits for; 0: never */
     uint64_t deadline; /* ns without progress until an op fails with -ETIME; 0: never */
+    uint32_t calls;    /* of progress() until it reads the clock; 0: enough that it costs nothing */
     void (*trace)(void *context, const struct ibshift_op *op, const char *line); /* each step */
     void *trace_context;
     const bool *has_threads;     /* whether several may call, now; NULL: they may */
