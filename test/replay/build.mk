@@ -10,9 +10,10 @@ HCA := $(TOP)/test/softhca
 KERNEL := getrlimit clock_gettime getpid kill nanosleep usleep sched_yield open openat socket close fdopendir fcntl getrandom \
 	posix_fallocate statvfs fstatvfs fopen fputs sysconf process_vm_readv process_vm_writev getenv
 MEMORY := malloc calloc realloc posix_memalign aligned_alloc strdup free
-NETS := ibshift_net_verbs_create ibshift_net_node_create ibshift_engine_progress ibshift_engine_free ibshift_report ibshift_report_counts
+NETS := ibshift_net_verbs_create ibshift_net_node_create ibshift_engine_create ibshift_engine_progress \
+	ibshift_engine_free ibshift_report ibshift_report_counts
 wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
-CFLAGS := -MMD -MP -std=gnu11 -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter -fPIC -D_GNU_SOURCE=1 -I$(COMPONENT) -I$(HCA) -I$(TOP)/ompi/tools/ibshift \
+CFLAGS := -MMD -MP -std=gnu11 -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter -fPIC -ftls-model=initial-exec -D_GNU_SOURCE=1 -I$(COMPONENT) -I$(HCA) -I$(TOP)/ompi/tools/ibshift \
 	-I$(TOP)/test/replay -DPACKAGE_VERSION='"replay"'
 # What the product asks for, and what others do: only the product's memory is looked after, and refused.
 PRODUCT := $(foreach f,readv writev,-Dprocess_vm_$(f)=replay_vm_$(f)) -Dopenat=replay_openat -Dmmap=replay_mmap -Dmunmap=replay_munmap -Dclock_gettime=replay_clock
@@ -20,7 +21,9 @@ ADAPTER := -Dpthread_create=replay_no_thread $(foreach f,malloc calloc realloc s
 USER := $(foreach f,malloc calloc free,-D$(f)=user_$(f))
 OMPI := -lmpi -lopen-pal
 GLUE := $(shell sed -n 's/^coll_ibshift_CPPFLAGS = //p' $(BUILD)/ompi/mca/coll/ibshift/Makefile) -DIBSHIFT_HELP_DIR='"$(abspath $(COMPONENT))"'
+# A rank may lose the processor at each branch, but where it only computes what no other sees.
 BRANCHES := -fsanitize-coverage=trace-pc
+PURE := $(foreach d,alg choose device plan,$(abspath $(COMPONENT))/$d/%)
 product := $(filter-out $(COMPONENT)/lib/%,$(foreach depth,*.c */*.c */*/*.c,$(wildcard $(COMPONENT)/$(depth)))) # lib: the library for others
 adapter := $(foreach d,shm verbs run wire fault,$(wildcard $(HCA)/$(d)/*.c))
 adapter := $(filter-out %/faultspec.c,$(adapter))
@@ -35,7 +38,8 @@ TOP := $(abspath $(TOP))
 all: $(OUT)/replay
 $(OUT)/rank/%.o: $(TOP)/%.c $(TOP)/test/replay/build.mk
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MT $@ $(if $(findstring /replay/,$<),$(USER) $(GLUE),$(BRANCHES) $(if $(findstring /softhca/,$<),$(ADAPTER),$(PRODUCT) $(GLUE))) -c -o $@ $<
+	$(CC) $(CFLAGS) -MT $@ $(if $(findstring /replay/,$<),$(USER) $(GLUE),$(if $(filter $(PURE),$<),,$(BRANCHES)) \
+		$(if $(findstring /softhca/,$<),$(ADAPTER) $(if $(findstring /shm/lock,$<),-Dsched_yield=replay_yield),$(PRODUCT) $(GLUE))) -c -o $@ $<
 $(OUT)/world/%.o: $(TOP)/%.c $(TOP)/test/replay/build.mk
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -MT $@ -c -o $@ $<

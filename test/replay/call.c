@@ -56,9 +56,12 @@ static void generate(const struct call *call, uint64_t run, uint32_t from, uint3
     uint64_t word = mixed(mixed(call->seed + run, from + 1),
                           (is_to_all(call) || is_reduction(call)) ? TO_ALL : to + 1);
 
-    for (size_t i = 0; i < bytes; i += 8, word += 0x0301020104030201u) {
-        memcpy(data + i, &word, bytes - i < 8 ? bytes - i : 8);
+    size_t i = 0;
+
+    for (; i + 8 <= bytes; i += 8, word += 0x0301020104030201u) {
+        memcpy(data + i, &word, 8);
     }
+    memcpy(data + i, &word, bytes - i);
 }
 
 /* Bytes that go from one rank to another. */
@@ -187,7 +190,7 @@ static void lay_out_blocks(struct call *call)
 void call_make(struct call *call, struct ompi_communicator_t *comm,
                enum program_collective collective, enum call_form form, uint64_t seed)
 {
-    static const size_t most[] = {8, 64, 1000, 1000, 9000, 70000};
+    static const size_t most[] = {8, 64, 1000, 9000, 8, 64, 1000, 70000};
     static const uint32_t plain[] = {KIND_BYTE,  KIND_INT, KIND_LONG,
                                      KIND_THREE, KIND_GAP, KIND_LATE};
 
@@ -199,7 +202,7 @@ void call_make(struct call *call, struct ompi_communicator_t *comm,
                           .ranks = (uint32_t)ompi_comm_size(comm),
                           .rank = (uint32_t)ompi_comm_rank(comm)};
     call->root = (uint32_t)(draw(call, 6, 0, 0) % call->ranks);
-    call->most = most[draw(call, 7, 0, 0) % 6];
+    call->most = most[draw(call, 7, 0, 0) % 8];
     if (call->most > 20000 && is_alltoall(call)) {
         call->most = 40000 / call->ranks;
     }

@@ -21,6 +21,8 @@ uint32_t reduction_kind(uint32_t reduction)
     return reductions[reduction].kind;
 }
 
+enum { INTEGER = 4 };
+
 void kind_move(uint32_t which, char *user, char *piece, size_t bytes, bool is_out)
 {
     const struct kind *kind = &kinds[which];
@@ -31,11 +33,10 @@ void kind_move(uint32_t which, char *user, char *piece, size_t bytes, bool is_ou
         return;
     }
     for (size_t i = 0; i < n; i++, user += kind->extent) {
-        for (int k = 0; k < 2; k++) {
+        for (int k = 0; k < 2 && kind->part[k].bytes == INTEGER; k++, piece += INTEGER) {
             char *at = user + kind->part[k].at;
 
-            memcpy(is_out ? at : piece, is_out ? piece : at, kind->part[k].bytes);
-            piece += kind->part[k].bytes;
+            memcpy(is_out ? at : piece, is_out ? piece : at, INTEGER);
         }
     }
 }
@@ -61,15 +62,19 @@ static uint64_t combine_word(enum operation operation, uint64_t low, uint64_t hi
 static void combine(enum operation operation, const char *low, const char *high, char *out,
                     size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i += 8) {
-        size_t n = bytes - i < 8 ? bytes - i : 8;
-        uint64_t a = 0, b = 0;
+    uint64_t a = 0, b = 0;
+    size_t i = 0;
 
-        memcpy(&a, low + i, n);
-        memcpy(&b, high + i, n);
+    for (; i + 8 <= bytes; i += 8) {
+        memcpy(&a, low + i, 8);
+        memcpy(&b, high + i, 8);
         a = combine_word(operation, a, b);
-        memcpy(out + i, &a, n);
+        memcpy(out + i, &a, 8);
     }
+    memcpy(&a, low + i, bytes - i);
+    memcpy(&b, high + i, bytes - i);
+    a = combine_word(operation, a, b);
+    memcpy(out + i, &a, bytes - i);
 }
 
 void reduction_combine(uint32_t reduction, const char *low, const char *high, char *out,

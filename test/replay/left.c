@@ -80,6 +80,18 @@ static void check_node(const struct ibshift_net_node *nn)
     }
 }
 
+bool left_is_any(void)
+{
+    for (uint32_t i = 0; l.verbs != NULL && i < l.verbs->connection_count; i++) {
+        const struct ibshift_connection *c = l.verbs->connections[i];
+
+        if (c->ready.first != NULL || c->waiting.first != NULL || c->resting.first != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void left_check(bool has_failed)
 {
     if (l.verbs != NULL) {

@@ -7,5 +7,7 @@
 void left_watch(struct ibshift_net *verbs, struct ibshift_net *node);
 /* Fails the run when something has not come back. */
 void left_check(bool has_failed);
+/* Messages of the adapter are on the way, or something waits for them. */
+bool left_is_any(void);
 
 #endif

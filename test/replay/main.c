@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -21,13 +22,15 @@
 
 #include "causes.h"
 #include "front/front.h"
+#include "memory.h"
 #include "program.h"
 #include "story.h"
 #include "scheduler.h"
 
 uint32_t proc_self = SHM_PROCS; /* behind those of the ranks */
 
-enum { ENOUGH = 60 }; /* seeds, for each count to be of something */
+enum { LONGEST = 300 }; /* s of a run: where it only computes nobody counts its branches */
+enum { ENOUGH = 60 };   /* seeds, for each count to be of something */
 
 static void *copies[PROGRAM_RANKS];
 static char of_copies[PATH_MAX];
@@ -98,6 +101,7 @@ static void crashed(int sig, siginfo_t *info, void *context)
     int self = replay_self();
 
     (void)info;
+    memory_escape();
     if (self >= 0 && causes_has(self, CAUSE_HOSTILE)) {
         replay_kill(self); /* of its own garbage */
     }
@@ -151,6 +155,7 @@ static int run(const struct program *program, bool is_said)
     child = fork();
     if (child == 0) {
         replay_is_quiet = !is_said;
+        (void)setrlimit(RLIMIT_CPU, &(struct rlimit){LONGEST, LONGEST});
         make_adapters(program);
         watch();
         if (chdir(shm.head->dir) != 0) {
@@ -273,6 +278,7 @@ int main(int argc, char **argv)
     const char *taken = NULL;
     struct program program;
     bool shrinks = false, until_failure = false;
+    void *taken_of_all;
     char path[PATH_MAX];
     ssize_t length;
     int rc;
@@ -300,10 +306,10 @@ int main(int argc, char **argv)
     path[length] = '\0';
     snprintf(base, sizeof(base), "/dev/shm/replay-%d", (int)getpid());
     mkdir(base, 0700);
-    if (taken != NULL) {
-        replay_taken =
-            mmap(NULL, REPLAY_TAKEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    }
+    /* Always: where memory lies is a part of the run. */
+    taken_of_all =
+        mmap(NULL, REPLAY_TAKEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    replay_taken = taken != NULL ? taken_of_all : NULL;
     story_share();
     snprintf(of_copies, sizeof(of_copies), "%s", path);
     load_copies();

@@ -3,6 +3,7 @@
  * so. What was freed is kept for a while and looked at again: a peer or an adapter may still write there.
  */
 #include <errno.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -252,6 +253,53 @@ bool memory_is_of(int rank, const void *at, size_t size)
         }
     }
     return false;
+}
+
+static __attribute__((noinline)) ssize_t copy_all(const struct iovec *to, unsigned long tos,
+                                                  const struct iovec *from, unsigned long froms)
+{
+    size_t into = 0, out = 0;
+    ssize_t bytes = 0;
+
+    while (tos > 0 && froms > 0) {
+        size_t room = to->iov_len - into, left = from->iov_len - out, n = room < left ? room : left;
+
+        memmove((char *)to->iov_base + into, (const char *)from->iov_base + out, n);
+        bytes += (ssize_t)n;
+        into = n == room ? 0 : into + n;
+        out = n == left ? 0 : out + n;
+        to += n == room;
+        tos -= n == room;
+        from += n == left;
+        froms -= n == left;
+    }
+    return bytes;
+}
+
+static sigjmp_buf outside;
+static bool is_copying;
+
+ssize_t memory_copy(const struct iovec *to, unsigned long tos, const struct iovec *from,
+                    unsigned long froms)
+{
+    ssize_t bytes;
+
+    is_copying = true;
+    if (sigsetjmp(outside, 0) != 0) {
+        errno = EFAULT;
+        return -1;
+    }
+    bytes = copy_all(to, tos, from, froms);
+    is_copying = false;
+    return bytes;
+}
+
+void memory_escape(void)
+{
+    if (is_copying) {
+        is_copying = false;
+        siglongjmp(outside, 1);
+    }
 }
 
 void memory_check(void)

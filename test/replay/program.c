@@ -215,7 +215,7 @@ static void make_parameters(struct program *program, uint64_t *random)
     snprintf(program->parameters, sizeof(program->parameters),
              "deadline=15 %s memory=%u eager_limit=%u ports=%u node=%d pace=%s "
              "expert=adaptive_data=%u,node_memory=%u,window=%u,leader_memory=%u,adaptive=%d",
-             more[below(random, sizeof(more) / sizeof(more[0]))], 1u << (20 + below(random, 3)),
+             more[below(random, sizeof(more) / sizeof(more[0]))], 1u << (20 + below(random, 3) / 2),
              eager[below(random, 3)], 1 + (uint32_t)below(random, 2), program->has_node,
              paces[below(random, 10)], (uint32_t)below(random, 2), 1u << (16 + below(random, 6)),
              1 + (uint32_t)below(random, 32), 64u << below(random, 20), (int)below(random, 3) - 1);
@@ -249,6 +249,7 @@ void program_make(struct program *program, uint64_t seed)
     program->ranks =
         below(&random, 64) == 0 ? 9 + (int)below(&random, 8) : ranks[below(&random, 16)];
     program->hosts = 1 + (int)below(&random, (uint64_t)program->ranks);
+    program->calls = 1u << below(&random, 4);
     program->rings = (uint32_t)below(&random, 4);
     program->queue = 8u << below(&random, 4);
     program->has_paths = below(&random, 2);

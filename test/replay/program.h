@@ -83,6 +83,7 @@ struct program {
     bool knows_ends;              /* the launcher says whose process has ended */
     bool has_stranger, has_stale; /* a process that is not of the job; files that others left */
     bool has_node;                /* ranks of a host use shared memory */
+    uint32_t calls;               /* of the engine until it reads the clock */
     uint32_t rings, queue;        /* from here on: options of the nets */
     bool has_paths, has_cache;
     bool has_threads;     /* the program may have some: locks are taken */

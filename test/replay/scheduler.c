@@ -17,7 +17,8 @@
 #include "story.h"
 
 enum { STACK = 1 << 20 };
-enum { CALM = 3 }; /* so often has each rank found nothing before the clock goes on */
+enum { CALM = 1 }; /* so often has each rank found nothing, in the mean, before the clock goes on */
+enum { PATIENCE = 128 }; /* parts of the time without anything that the clock goes on at once */
 
 static const uint64_t us = 1000, ms = 1000 * 1000, second = 1000 * 1000 * 1000ull;
 static const uint64_t longest = 400 * 1000 * 1000000ull; /* ns without anything: it hangs */
@@ -36,7 +37,7 @@ struct rank {
     void *poll_context;
     const char *base; /* of its copy's code */
     struct replay_branches *count;
-    int64_t given; /* what count->budget was when its turn began */
+    int64_t given; /* what its budget was when its turn began */
     replay_rank_main *main;
 };
 
@@ -150,14 +151,21 @@ void replay_fail(const char *format, ...)
     _exit(1);
 }
 
+static void set_budget(struct rank *rank, int64_t turn)
+{
+    rank->given = turn;
+    rank->count->budget = rank->count->taken != NULL ? 1 : turn;
+    rank->count->apart = turn - rank->count->budget;
+}
+
 static void count_branches(struct rank *rank)
 {
-    uint64_t taken = (uint64_t)(rank->given - rank->count->budget);
+    uint64_t taken = (uint64_t)(rank->given - rank->count->budget - rank->count->apart);
 
     rank->branches += taken;
     w.branches += taken;
     w.now += taken / (uint64_t)w.program->ranks;
-    rank->given = rank->count->budget = INT64_MAX;
+    set_budget(rank, INT64_MAX);
 }
 
 static void to_scheduler(void)
@@ -298,7 +306,7 @@ static void run(int self)
     struct rank *rank = &w.rank[self];
 
     w.self = self;
-    rank->given = rank->count->budget = turn_of(self);
+    set_budget(rank, turn_of(self));
     context_switch(&w.scheduler, &rank->context);
     w.self = -1;
 }
@@ -335,9 +343,12 @@ static bool end_hostile(void)
 /* The clock goes on when nobody has anything to do: first a little, then in longer and longer steps. */
 static void let_time_pass(uint64_t earliest, bool is_alone)
 {
-    uint64_t until = w.now + w.step;
+    uint64_t until = w.now + w.step, calm = (w.now - w.did_at) / PATIENCE;
+    uint64_t seen =
+        100 * ms / w.program->calls; /* the engine sees no more of it at once: engine.c */
+    uint64_t most = calm < 5 * ms ? 5 * ms : calm < seen ? calm : seen;
 
-    w.step = w.step < 5 * ms ? w.step * 2 : 5 * ms;
+    w.step = w.step * 2 < most ? w.step * 2 : most;
     if (is_alone && earliest != UINT64_MAX && earliest > until) {
         until = earliest;
     }
@@ -394,7 +405,7 @@ static void make_rank(int i, void *copy)
         replay_fail("rank.so: %s", dlerror());
     }
     rank->base = info.dli_fbase;
-    rank->count = dlsym(copy, "replay_branches");
+    rank->count = ((struct replay_branches * (*)(void))(uintptr_t)dlsym(copy, "replay_branches"))();
     rank->count->taken = replay_taken;
     rank->count->base = (uintptr_t)rank->base;
     rank->stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
@@ -411,7 +422,7 @@ static void look_for_leaks(void *const copies[])
             continue;
         }
         w.self = i;
-        w.rank[i].count->budget = INT64_MAX; /* nobody else goes on any more */
+        set_budget(&w.rank[i], INT64_MAX); /* nobody else goes on any more */
         dlclose(copies[i]);
         w.self = -1;
         if (w.kernel->leaks(i) != 0) {

@@ -51,7 +51,8 @@ void replay_kill(int rank);
 /* What a rank's copy exports: its main function, and what is counted at its branches. */
 typedef void replay_rank_main(int self);
 struct replay_branches {
-    int64_t budget; /* branches until the world takes the processor */
+    int64_t budget; /* branches until the world takes the processor, */
+    int64_t apart;  /* and those that are looked at one by one before */
     uint8_t *taken; /* NULL: nobody asks */
     uintptr_t base;
 };
