@@ -40,6 +40,7 @@
     ROW(allgather_dissemination)                                                                   \
     ROW(allgather_gather_bcast)                                                                    \
     ROW(allgather_sparbit)                                                                         \
+    ROW(allgather_bine)                                                                            \
     ROW(allgather_by_node)                                                                         \
     ROW(alltoall_linear)                                                                           \
     ROW(alltoall_pairwise)                                                                         \
@@ -66,11 +67,13 @@
     ROW(allreduce_exchange)                                                                        \
     ROW(allreduce_halving_bruck)                                                                   \
     ROW(allreduce_exchange_bruck)                                                                  \
+    ROW(allreduce_bine)                                                                            \
     ROW(reduce_scatter_linear)                                                                     \
     ROW(reduce_scatter_recursive_halving)                                                          \
     ROW(reduce_scatter_ring)                                                                       \
     ROW(reduce_scatter_by_node)                                                                    \
     ROW(reduce_scatter_tree)                                                                       \
+    ROW(reduce_scatter_bine)                                                                       \
     ROW(scan_linear)                                                                               \
     ROW(scan_recursive_doubling)                                                                   \
     ROW(scan_by_node)                                                                              \
