@@ -27,7 +27,8 @@ enum {
     LOOKS = 4,       /* so many of the cheapest candidates, */
     LOOK_HOSTS = 4096, /* where ranks share hosts: of these four at least are looked at */
     LOOKS_HOSTS = 6,
-    GLANCE_ERROR = 2, /* if they cost at most so many times the cheapest */
+    LOOKS_DISTANCE = 6, /* and so many more where links count, which no glance sees, */
+    GLANCE_ERROR = 2,   /* if they cost at most so many times the cheapest */
 };
 
 static struct ibshift_choice candidate(const struct ibshift_alg *alg, uint32_t radix,
@@ -146,6 +147,14 @@ static void price(const struct ibshift_question *question, uint64_t messages, do
     rc = ibshift_glance(&request, &choice->price);
     if (rc == 0 && tells_counts(question, choice->alg)) {
         rc = ibshift_price_telling(&request, &choice->price);
+    }
+    if (rc == 0 && question->distance.paths != NULL && messages > GLANCE) {
+        const struct ibshift_distance *distance = &question->distance;
+        bool is_renamed = distance->renamed != NULL && ibshift_alg_may_rename(choice->alg);
+
+        rc = ibshift_price_distance(&request, distance->paths,
+                                    is_renamed ? distance->renamed : distance->member_of,
+                                    &choice->price);
     }
     if (rc != 0) {
         choice->price = (struct ibshift_price){.last = -1};
@@ -342,7 +351,8 @@ static void look(struct search *search)
 /* At those that were the cheapest at a glance. */
 static void look_closer(struct search *search)
 {
-    int looks = has_hosts(search->question) ? LOOKS_HOSTS : LOOKS;
+    int looks = (has_hosts(search->question) ? LOOKS_HOSTS : LOOKS) +
+                (search->question->distance.paths != NULL ? LOOKS_DISTANCE : 0);
     uint64_t messages = has_hosts(search->question) ? LOOK_HOSTS : LOOK;
     struct candidate *next;
     double most = GLANCE_ERROR * search->cheapest->price.last;

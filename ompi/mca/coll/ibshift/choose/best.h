@@ -46,6 +46,21 @@ static inline bool ibshift_alg_serves(const struct ibshift_alg *alg,
     return alg->collective == collective && (needs == 0 || (alg->flags & needs) != 0);
 }
 
+/* Its ranks may be named by their places along the fabric: nothing of it depends on what lies beside what. */
+static inline bool ibshift_alg_may_rename(const struct ibshift_alg *alg)
+{
+    return (alg->flags & IBSHIFT_ALG_NODES) == 0 &&
+           (alg->collective != IBSHIFT_ALLGATHER || (alg->flags & IBSHIFT_ALG_SINGLE) != 0);
+}
+
+/* Where ranks are on a fabric whose routes are known. */
+struct ibshift_distance {
+    const struct ibshift_paths *paths;
+    const uint32_t *member_of; /* by rank */
+    const uint32_t *renamed;   /* of rows whose ranks are named anew; NULL: as member_of */
+    uint64_t digest;
+};
+
 /* How long messages of a row go: so many at once, in pieces of so many bytes. Zeros: as any row, and whole. */
 struct ibshift_sending {
     uint32_t window, piece;
@@ -61,6 +76,7 @@ struct ibshift_question {
     const struct ibshift_model *model;
     const struct ibshift_model *near;  /* between ranks of the plan's nodes; NULL: as model */
     const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
+    struct ibshift_distance distance;  /* paths NULL: no link is shared, as far as is known */
     bool grants_anew;                  /* as in price.h */
     uint64_t
         leader_memory; /* bytes that a leader of an all-to-all or a v-variant may hold; 0: 32 MiB */

@@ -40,6 +40,12 @@ static uint64_t shape_of(const struct ibshift_question *question)
         sum = ibshift_digest(sum, crowd->port_of, plan->ranks * sizeof(uint32_t));
         sum = ibshift_digest(sum, crowd->processors, crowd->hosts * sizeof(uint32_t));
     }
+    if (question->distance.paths != NULL) {
+        bool is_renamed = question->distance.renamed != NULL;
+
+        sum = ibshift_digest(sum, &question->distance.digest, sizeof(uint64_t));
+        sum = ibshift_digest(sum, &is_renamed, sizeof(is_renamed));
+    }
     return sum;
 }
 

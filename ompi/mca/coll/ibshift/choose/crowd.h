@@ -53,7 +53,12 @@ struct ibshift_load {
 };
 
 /* What the time is that of. */
-enum ibshift_price_of { IBSHIFT_PRICE_PATH, IBSHIFT_PRICE_PROCESSORS, IBSHIFT_PRICE_PORT };
+enum ibshift_price_of {
+    IBSHIFT_PRICE_PATH,
+    IBSHIFT_PRICE_PROCESSORS,
+    IBSHIFT_PRICE_PORT,
+    IBSHIFT_PRICE_LINKS /* of the fabric, which add to it */
+};
 
 /* What ranks have done as if each had a processor and a port of its own. */
 struct ibshift_run {

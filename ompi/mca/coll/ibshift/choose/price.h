@@ -27,6 +27,8 @@
  * need with one each; and for each message of the longest chain w (n / c - 1) until the rank that
  * waits for it has its turn. A grant that is waited for counts as one. Ranks that share a port need at least what it takes to let all out, or in.
  *
+ * Where the fabric's routes are known, what shared links add comes on top (choose/price/distance.c).
+ *
  * Of what a processor could do it does sends first, as the executor does, then local steps, then
  * receives. Ranks enter together. With f = 1 and constant overheads this is LogGP, with G = 0 LogfP. The result is a
  * model's.
@@ -103,6 +105,15 @@ int ibshift_price(const struct ibshift_price_request *request, struct ibshift_pr
 
 /* Adds to the price of the request, a plan by node for blocks whose sizes are told first (exec/mixed.h), what telling them costs. */
 int ibshift_price_telling(const struct ibshift_price_request *main, struct ibshift_price *price);
+
+/*
+ * Adds what links between hosts take longer than the hosts' own cables, stage by stage, as `fabric contend` counts flows. Of more than
+ * 16,384 rounds of all ranks some are looked at. member_of: by rank, of the paths. 0 or -ENOMEM.
+ */
+struct ibshift_paths;
+int ibshift_price_distance(const struct ibshift_price_request *request,
+                           const struct ibshift_paths *paths, const uint32_t *member_of,
+                           struct ibshift_price *price);
 
 /* What pricing needs memory for: who prices many plans one after the other gives the same to all of them. */
 struct ibshift_price_space *ibshift_price_space_new(void); /* NULL: there is no memory */

@@ -57,7 +57,8 @@ static void add_choice(struct ibshift_line *line, const struct ibshift_decision 
 {
     static const char *const shared[] = {[IBSHIFT_PRICE_PATH] = "",
                                          [IBSHIFT_PRICE_PROCESSORS] = " of shared processors",
-                                         [IBSHIFT_PRICE_PORT] = " of a shared port"};
+                                         [IBSHIFT_PRICE_PORT] = " of a shared port",
+                                         [IBSHIFT_PRICE_LINKS] = " with links that are shared"};
     const struct ibshift_choice *best = &decision->answer->best;
     struct ibshift_sending sending = ibshift_choose_sending(decision->question, best->alg);
 
