@@ -333,6 +333,7 @@ int ibshift_choose_question(struct ibshift_group *group, const struct ibshift_wa
         .crowd = &group->choices.crowd,
         .model = group->choices.model,
         .near = group->choices.near,
+        .distance = ibshift_group_distance(group, wanted),
         .is_brief = !ibshift_params.explain,
         .lacks_memory = lacks_memory,
         .wish = ibshift_params_wish(wanted->collective),

@@ -30,6 +30,10 @@ struct ibshift_group_order {
     unsigned share;  /* of the hosts' rate that the routes leave, in thousandths; 0: not known */
     bool has_circle; /* of links that wait for one another */
     uint64_t moved;  /* bytes that a rank has sent each other one */
+    struct ibshift_placement
+        *placed;      /* for prices: ranks on hosts, with their routes; NULL: none */
+    uint32_t *places; /* and the members of the map's places */
+    struct ibshift_distance distance;  /* that of both; paths NULL: it is not known */
     const struct ibshift_order *order; /* of all-to-alls, now; NULL: rank order */
     const struct ibshift_stages *stages;
 };

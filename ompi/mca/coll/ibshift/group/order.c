@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "choose/digest.h"
+#include "fabric/table/arrange.h"
 #include "job/say.h"
 
 /*
@@ -125,6 +127,38 @@ static int find_places(const struct ibshift_group *group, struct ibshift_group_o
     return rc == 0 ? ibshift_rank_map_make(&members, &order->map, err) : rc;
 }
 
+/* Prices look at all messages of some plans: as with shifts, of that many ranks each would take long. */
+static int find_distance(const struct ibshift_group *group, struct ibshift_group_order *order,
+                         struct ibshift_error *err)
+{
+    uint32_t size = group->size;
+    int rc;
+
+    if (size > IBSHIFT_FIRST_RANKS || ibshift_fabric_is_adaptive()) {
+        return 0;
+    }
+    rc = ibshift_placement_open(ibshift_fabric_file.fabric, order->host_of, size, &order->placed,
+                                err);
+    if (rc != 0 || order->placed->hosts > IBSHIFT_FIRST_HOSTS) {
+        return rc;
+    }
+    rc = ibshift_placement_routes(order->placed, false, err);
+    order->places = malloc(size * sizeof(*order->places));
+    if (rc != 0 || order->places == NULL) { /* a route that does not arrive has no price */
+        return rc == -ENOMEM || rc == 0 ? -ENOMEM : 0;
+    }
+    for (uint32_t place = 0; place < size; place++) {
+        order->places[place] = order->placed->member_of[order->map.order.rank_at[place]];
+    }
+    order->distance = (struct ibshift_distance){
+        .paths = order->placed->paths->links > 0 ? order->placed->paths : NULL,
+        .member_of = order->placed->member_of,
+        .digest = ibshift_digest(
+            ibshift_digest(IBSHIFT_DIGEST, order->host_of, size * sizeof(*order->host_of)),
+            &ibshift_fabric_file.identity, sizeof(ibshift_fabric_file.identity))};
+    return 0;
+}
+
 /* A file or cluster that does not fit is no error: all ranks find the same, rank order it is. */
 static int locate(struct ibshift_group *group)
 {
@@ -133,6 +167,7 @@ static int locate(struct ibshift_group *group)
     struct ibshift_error err = {""};
     int rc = find_places(group, order, &err);
 
+    rc = rc == 0 ? find_distance(group, order, &err) : rc;
     order->may_deadlock = rc == 0 && ibshift_fabric_file.fabric->has_loop &&
                           !ibshift_fabric_is_adaptive() && ibshift_fabric_file.fabric->sl == NULL &&
                           ibshift_params.service_level < 0;
@@ -234,9 +269,7 @@ int ibshift_group_order_find(struct ibshift_group *group, const struct ibshift_w
     struct ibshift_group_order *order = &group->order;
     int rc = 0;
 
-    if (ibshift_fabric_file.identity == 0 ||
-        (wanted->collective != IBSHIFT_ALLTOALL && !may_rename(wanted) &&
-         !ibshift_collective_is_of_neighbors(wanted->collective))) {
+    if (ibshift_fabric_file.identity == 0 || wanted->collective == IBSHIFT_BARRIER) {
         return 0;
     }
     if (order->state == IBSHIFT_ORDER_UNKNOWN) {
@@ -257,6 +290,8 @@ void ibshift_group_order_free(struct ibshift_group_order *order)
     ibshift_order_free(&order->located);
     ibshift_rank_map_free(&order->map);
     ibshift_found_release(order->found);
+    ibshift_placement_close(order->placed);
+    free(order->places);
     free(order->host_of);
 }
 
@@ -280,7 +315,14 @@ const char *ibshift_group_order_words(const struct ibshift_group *group,
 bool ibshift_group_order_renames(const struct ibshift_group *group,
                                  const struct ibshift_wanted *wanted, const struct ibshift_alg *alg)
 {
-    return group->order.map.order.places != 0 && may_rename(wanted) &&
-           (alg->flags & IBSHIFT_ALG_NODES) == 0 &&
-           (wanted->collective != IBSHIFT_ALLGATHER || (alg->flags & IBSHIFT_ALG_SINGLE) != 0);
+    return group->order.map.order.places != 0 && may_rename(wanted) && ibshift_alg_may_rename(alg);
+}
+
+struct ibshift_distance ibshift_group_distance(const struct ibshift_group *group,
+                                               const struct ibshift_wanted *wanted)
+{
+    struct ibshift_distance distance = group->order.distance;
+
+    distance.renamed = may_rename(wanted) ? group->order.places : NULL;
+    return distance;
 }

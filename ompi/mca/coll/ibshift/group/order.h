@@ -9,9 +9,10 @@
  * In which order a group's collectives go along the fabric, in two steps, each at the same
  * call on all ranks (enum ibshift_order_state):
  *
- *     located   at the first collective that an order serves, by every rank alone, from the cards
+ *     located   at the first collective, by every rank alone, from the cards
  *               and the file: all-to-alls are a shift in routing order, or in rank order where
- *               that is cheaper; rings and trees go along the routing order
+ *               that is cheaper; rings and trees go along the routing order. Of up to
+ *               IBSHIFT_FIRST_HOSTS hosts the routes are kept: links that are shared have a price
  *     found     at the first all-to-all that may wait (blocking, or the making of a persistent
  *               one) and by which the search pays: rank 0 searches for the cheapest and tells the
  *               others, who keep their own part of it. Kept for the next group of the same processes
@@ -49,6 +50,10 @@ int ibshift_fabric_service_level(void *context, const struct ibshift_verbs_addre
 int ibshift_group_order_find(struct ibshift_group *group, const struct ibshift_wanted *wanted,
                              const struct ibshift_together *together);
 void ibshift_group_order_free(struct ibshift_group_order *order);
+
+/* What links add to the price of such a call: its paths are NULL where that is not known. */
+struct ibshift_distance ibshift_group_distance(const struct ibshift_group *group,
+                                               const struct ibshift_wanted *wanted);
 
 /* Whether all-to-alls go in an order: all ranks have found that they have the same file. */
 static inline bool ibshift_group_order_is_agreed(const struct ibshift_group *group)
