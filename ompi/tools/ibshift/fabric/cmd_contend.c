@@ -1,5 +1,5 @@
 /* `ibshift fabric contend` and `schedule`: what the stages of a job cost on a fabric. */
-#include "fabric/cmd_job.h"
+#include "fabric/traffic.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -7,10 +7,8 @@
 #include "fabric/matrix.h"
 #include "fabric/names.h"
 #include "fabric/paths/contend.h"
-#include "fabric/paths/route.h"
 
 enum { GUILTY = 5 }; /* links that are named: the busiest */
-enum { WAYS = 64 };  /* cables of a route; the last is for all longer ones */
 
 struct contend {
     struct cli_args args;
@@ -22,49 +20,10 @@ struct contend {
     struct ibshift_arrangement table;
     struct ibshift_order shift;
     struct ibshift_plan_flows flows;
-    uint32_t *renamed;   /* plan's rank -> member */
-    double blocks[WAYS]; /* of a plan, or vectors: by the cables on their way */
-    const char *of_plan; /* which of the two, in words */
+    uint32_t *renamed;             /* plan's rank -> member */
+    struct fabric_traffic traffic; /* of a plan */
     struct ibshift_contention result;
 };
-
-/* What a message carries, added to all that pass as many cables. */
-static void add_message(struct contend *c, uint32_t from, uint32_t to, double blocks)
-{
-    const struct ibshift_placement *p = c->job.placement;
-    uint32_t links[IBSHIFT_ROUTE_MAX];
-    int walked, cables = 0;
-
-    if (c->renamed[from] != c->renamed[to]) {
-        cables = ibshift_route_walk(p->fabric, p->host[c->renamed[from]],
-                                    ibshift_host_lid(p->fabric, p->host[c->renamed[to]]), links,
-                                    IBSHIFT_ROUTE_MAX, &walked);
-    }
-    if (cables >= 0) { /* all arrive, or the job would not have been placed */
-        c->blocks[cables < WAYS ? cables : WAYS - 1] += blocks;
-    }
-}
-
-static void count_blocks(struct contend *c, const struct ibshift_alg *alg,
-                         const struct ibshift_plan *plan)
-{
-    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
-    bool is_vector = ibshift_collective_has_vector(alg->collective);
-    double block = is_vector ? 1.0 / ibshift_alg_pieces(alg, plan) : 1;
-
-    c->of_plan = is_vector ? "vectors" : "blocks";
-    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
-        for (uint32_t round = 0; round < alg->rounds(plan, rank); round++) {
-            uint32_t count = alg->emit(plan, rank, round, steps);
-
-            for (uint32_t i = 0; i < count; i++) {
-                if (steps[i].kind == IBSHIFT_STEP_SEND) {
-                    add_message(c, rank, steps[i].peer, steps[i].count * block);
-                }
-            }
-        }
-    }
-}
 
 /* The plan's ranks are those of the job in the order asked for. */
 static struct ibshift_stage_source plan_source(struct contend *c)
@@ -79,7 +38,7 @@ static struct ibshift_stage_source plan_source(struct contend *c)
         exit(cli_error(c->args.command, "--plan %.60s: more than %u messages", c->plan,
                        IBSHIFT_PLAN_FLOWS));
     }
-    count_blocks(c, alg, &plan);
+    fabric_traffic_count(&c->job, fabric_tiers(&c->job), c->renamed, alg, &plan, &c->traffic);
     return c->flows.source;
 }
 
@@ -160,11 +119,14 @@ static void print_flows(const struct contend *c, const uint32_t *guilty, unsigne
     printf("stages   %u\nworst    %.4g\naverage  %.4g\nsum      %.6g\nbound    %.6g", r->stages,
            r->worst, average_of(r), r->sum, r->bound);
     printf(r->bound > 0 ? "  (sum is %.3f of it)\n" : "\n", r->sum / r->bound);
-    for (int cables = 1; cables < WAYS; cables++) {
-        if (c->blocks[cables] > 0) {
-            printf("%-8s %.6g over %d cable%s\n", c->of_plan, c->blocks[cables], cables,
-                   cli_plural((unsigned)cables));
+    for (int cables = 1; cables < FABRIC_WAYS; cables++) {
+        if (c->traffic.by_length[cables] > 0) {
+            printf("%-8s %.6g over %d cable%s\n", c->traffic.unit, c->traffic.by_length[cables],
+                   cables, cli_plural((unsigned)cables));
         }
+    }
+    for (unsigned tier = 1; tier < c->traffic.tiers; tier++) {
+        printf("tier %-3u %.6g %s\n", tier, c->traffic.by_tier[tier], c->traffic.unit);
     }
     puts("\nflows on the busiest link  stages");
     for (int b = 0; b < IBSHIFT_CONTEND_BINS; b++) {
@@ -195,13 +157,19 @@ static void print_flows_json(const struct contend *c, const uint32_t *guilty, un
     json_value(&j, "average", "%.6g", average_of(r));
     json_value(&j, "sum", "%.9g", r->sum);
     json_value(&j, "bound", "%.9g", r->bound);
-    if (c->of_plan != NULL) {
-        json_open(&j, c->of_plan, '{');
-        for (int cables = 1; cables < WAYS; cables++) {
+    if (c->traffic.unit != NULL) {
+        json_open(&j, c->traffic.unit, '{');
+        for (int cables = 1; cables < FABRIC_WAYS; cables++) {
             snprintf(text, sizeof(text), "%d", cables);
-            if (c->blocks[cables] > 0) {
-                json_value(&j, text, "%.9g", c->blocks[cables]);
+            if (c->traffic.by_length[cables] > 0) {
+                json_value(&j, text, "%.9g", c->traffic.by_length[cables]);
             }
+        }
+        json_close(&j, '}');
+        json_open(&j, "tiers", '{');
+        for (unsigned tier = 1; tier < c->traffic.tiers; tier++) {
+            snprintf(text, sizeof(text), "%u", tier);
+            json_value(&j, text, "%.9g", c->traffic.by_tier[tier]);
         }
         json_close(&j, '}');
     }
