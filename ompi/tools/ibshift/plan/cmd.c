@@ -270,8 +270,8 @@ static const struct plan_command plan_commands[] = {
      plan_print},
     {"check", "CA", "PRkScOlbTxHDNLmpwis", "prove it right: all ranks, all blocks, no deadlock",
      plan_check},
-    {"price", "CA", "PRkScOlbTxHDNLCnmewzpMjo", "the modelled time", plan_price},
-    {"compare", "C", "PRkScOlbTHDLCnmewzpMjo",
+    {"price", "CA", "PRkScOlbTxHDNLCnmewzpMjofA", "the modelled time", plan_price},
+    {"compare", "C", "PRkScOlbTHDLCnmewzpMjofA",
      "the modelled times of all algorithms, and who wins where", plan_compare},
     {"rules", "c", "PHDCnwpo", "the component's choices, as a file of rules for it", plan_rules},
 };

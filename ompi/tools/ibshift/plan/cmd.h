@@ -4,6 +4,7 @@
 
 #include "plan/alg.h"
 #include "choose/choose.h"
+#include "fabric/traffic.h"
 #include "json.h"
 #include "options.h"
 #include "plan/nodes.h"
@@ -21,6 +22,9 @@ struct plan_hosts {
     struct ibshift_crowd crowd;
     uint32_t *processors;
 };
+
+/* Whose links count in prices (fabric.c). */
+struct plan_fabric;
 
 struct plan_args {
     const char *command; /* "plan print": for messages */
@@ -46,8 +50,10 @@ struct plan_args {
     bool is_dealt;       /* to the hosts in turn, not in rank order */
     const char *nodes_text;
     bool has_leaders, is_one_level;
-    struct plan_hosts hosts;   /* of plan.ranks, with per_host or nodes_text */
-    struct ibshift_model near; /* between ranks of a host, unless is_one_level */
+    const char *fabric_text, *hosts_text; /* NULL: not given */
+    struct plan_fabric *fabric;           /* NULL: no link is shared */
+    struct plan_hosts hosts;              /* of plan.ranks, with per_host or nodes_text */
+    struct ibshift_model near;            /* between ranks of a host, unless is_one_level */
     bool in_place, is_goal;
     bool is_non_commutative, is_json;
     struct ibshift_model model; /* as read */
@@ -97,6 +103,17 @@ const struct plan_hosts *plan_hosts_of(const struct plan_args *args);
 /* The price that is asked for, without a limit, where ranks share such hosts. */
 struct ibshift_price_request plan_request(const struct plan_args *args,
                                           const struct plan_hosts *hosts);
+
+/* The fabric of --fabric, and as many ranks as it has. What is wrong there ends the program, with a message. */
+int plan_fabric_open(struct plan_args *args);
+void plan_fabric_close(struct plan_fabric *fabric);
+/* Adds what its links take, if there is one; 0 or -ENOMEM. */
+int plan_fabric_add(const struct plan_args *args, const struct ibshift_price_request *request,
+                    struct ibshift_price *price);
+/* Blocks, or vectors, of the plan by tiers of cables. */
+struct fabric_traffic plan_fabric_traffic(const struct plan_args *args,
+                                          const struct ibshift_alg *alg,
+                                          const struct ibshift_plan *plan);
 
 /* The model of args->model that is asked for. */
 struct ibshift_model plan_model_of(const struct plan_args *args, enum plan_model which);

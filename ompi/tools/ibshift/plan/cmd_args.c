@@ -285,6 +285,11 @@ static size_t plan_rows(struct plan_args *args, struct cli_option *to)
          .where = &args->nodes_text},
         {"--leaders", 'L', CLI_WHOLE, "N", "ranks of a host that send to other hosts (default: 1)",
          .where = &args->plan.leaders, .low = 1, .high = IBSHIFT_LEADERS_MAX},
+        {"--fabric", 'f', CLI_TEXT, "FABRIC",
+         "a rank on each of its hosts, or --per-host: what they share of its links takes time",
+         .where = &args->fabric_text},
+        {"--hosts", 'A', CLI_TEXT, "HOSTS", "--fabric: on these hosts, as in ibshift-fabric(1)",
+         .where = &args->hosts_text},
         {"--split", 'x', CLI_CHOICE, "NAME",
          "how 'split' cuts: half, or optimal under LogGP for --bytes and --params (default: half)",
          .where = &args->split, .words = split_words},
@@ -402,6 +407,7 @@ static int complete(struct plan_args *args)
     args->plan.leaders = args->has_leaders ? args->plan.leaders : 1;
     args->plan.commutative = !args->is_non_commutative;
     rc = rc == CLI_OK ? check_ending(args) : rc;
+    rc = rc == CLI_OK ? plan_fabric_open(args) : rc;
     return rc == CLI_OK ? plan_args_finish(args) : rc;
 }
 
@@ -446,6 +452,7 @@ int plan_args_parse(struct plan_args *args, const struct plan_command *command, 
 void plan_args_end(struct plan_args *args)
 {
     plan_hosts_free(&args->hosts);
+    plan_fabric_close(args->fabric);
     free(args->order_memory);
     free(args->stages_memory);
     free(args->split_memory);

@@ -125,6 +125,45 @@ static void write_times(const struct plan_comparison *c, FILE *out)
     }
 }
 
+/* Of the entry's plan at that point. */
+static struct fabric_traffic traffic_of(const struct plan_comparison *c,
+                                        const struct plan_entry *entry, int point)
+{
+    struct ibshift_plan plan = c->args->plan;
+
+    ibshift_choice_take(&entry->best[point], &plan);
+    return plan_fabric_traffic(c->args, entry->alg, &plan);
+}
+
+/* What passes the cables between switches, at the last size: more segments are as much. */
+static void write_traffic(const struct plan_comparison *c, FILE *out)
+{
+    int last = c->point_count - 1;
+    bool is_first = true;
+
+    for (int e = 0; c->args->fabric != NULL && e < c->entry_count; e++) {
+        struct fabric_traffic traffic;
+
+        if (isnan(c->entries[e].times[last])) {
+            continue;
+        }
+        traffic = traffic_of(c, &c->entries[e], last);
+        if (is_first) {
+            fprintf(out, "\n%-24s", traffic.unit);
+            for (unsigned tier = 1; tier < traffic.tiers; tier++) {
+                fprintf(out, "      tier %u", tier);
+            }
+            fputs("  of cables\n", out);
+        }
+        is_first = false;
+        fprintf(out, "%-24s", c->entries[e].label);
+        for (unsigned tier = 1; tier < traffic.tiers; tier++) {
+            fprintf(out, " %11.6g", traffic.by_tier[tier]);
+        }
+        fputc('\n', out);
+    }
+}
+
 static void write_text(const struct plan_comparison *c, FILE *out)
 {
     enum plan_model which = plan_which(c->args);
@@ -137,6 +176,25 @@ static void write_text(const struct plan_comparison *c, FILE *out)
     fputc('\n', out);
     write_winners(c, out);
     write_crossings(c, out);
+    write_traffic(c, out);
+}
+
+static void write_tiers_json(const struct plan_comparison *c, const struct plan_entry *entry,
+                             int point, struct json *j)
+{
+    struct fabric_traffic traffic;
+    char text[16];
+
+    if (c->args->fabric == NULL) {
+        return;
+    }
+    traffic = traffic_of(c, entry, point);
+    json_open(j, "tiers", '{');
+    for (unsigned tier = 1; tier < traffic.tiers; tier++) {
+        snprintf(text, sizeof(text), "%u", tier);
+        json_value(j, text, "%.9g", traffic.by_tier[tier]);
+    }
+    json_close(j, '}');
 }
 
 static void write_json(const struct plan_comparison *c, FILE *out)
@@ -163,6 +221,7 @@ static void write_json(const struct plan_comparison *c, FILE *out)
             json_value(&j, "us", "%.6f", c->entries[e].times[i]);
             json_bool(&j, "wins", plan_winner_at(c, i) == e);
             json_value(&j, "least", "%.6f", plan_least(c, i));
+            write_tiers_json(c, &c->entries[e], i, &j);
             json_close(&j, '}');
         }
     }

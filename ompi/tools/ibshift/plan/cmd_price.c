@@ -15,6 +15,7 @@ static int price_one(const struct plan_args *args, enum plan_model which, uint64
     request.bytes = bytes;
     request.limit = 1 << 26;
     rc = ibshift_price(&request, price);
+    rc = rc == 0 ? plan_fabric_add(args, &request, price) : rc;
     if (rc == -E2BIG) {
         cli_error(args->command, "%u ranks have too many messages to simulate: take fewer",
                   args->plan.ranks);

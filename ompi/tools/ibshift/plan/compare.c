@@ -83,6 +83,7 @@ static int price_entry(const struct plan_comparison *c, const struct plan_entry 
             continue;
         }
         rc = ibshift_price(request, &found[i].price);
+        rc = rc == 0 ? plan_fabric_add(c->args, request, &found[i].price) : rc;
         if (rc != 0 && rc != -E2BIG) {
             return rc;
         }
