@@ -1,4 +1,4 @@
-/* mca_base_pvar_dump() reads beyond its array: docs/troubleshooting.md, "A crash of ompi_info". */
+/* mca_base_pvar_dump() reads beyond its array: docs/failures.md, "A crash of ompi_info". */
 #include "opal_config.h"
 #include "opal/mca/base/base.h"
 #include "opal/mca/base/mca_base_pvar.h"

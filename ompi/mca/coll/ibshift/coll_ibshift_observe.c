@@ -232,7 +232,7 @@ static int read_choice(const mca_base_pvar_t *pvar, void *value, void *object)
 
 /*
  * The names stand in the description and not in an enumeration: ompi_info crashes on a variable
- * that has both (docs/troubleshooting.md).
+ * that has both (docs/failures.md).
  */
 static void describe_numbers(enum ibshift_collective collective, char *text, size_t size)
 {
