@@ -1,39 +1,32 @@
-/* Lists of jobs for `ibshift fabric audit`; the first 1000 nodes of each are taken. */
+/* Lists of jobs for `ibshift fabric audit`. */
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "fabric/joblist.h"
+#include "fabric/read/synth.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int job(void *context, const char *where, const char *name, double seconds)
+static int job(void *context, const struct fabric_listed *listed)
 {
-    *(unsigned *)context = 0;
-    return where[0] == '\0' || (name[0] == '\0' && seconds < 0);
-}
-
-static int node(void *context, const char *name)
-{
-    return name == NULL || ++*(unsigned *)context > 1000;
-}
-
-static int end(void *context)
-{
-    return *(unsigned *)context > 1000;
+    return context != NULL || listed->where[0] == '\0' || listed->count > 16;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    unsigned nodes;
+    static struct ibshift_fabric *fabric;
     struct ibshift_error err;
     char path[32];
     int file = memfd_create("jobs", MFD_CLOEXEC);
 
+    if (fabric == NULL && ibshift_synth_fabric("kary:4,2", &fabric, &err) != 0) {
+        return -1;
+    }
     if (file >= 0 && write(file, data, size) == (ssize_t)size) {
         snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-        (void)fabric_joblist_load(path, &(struct fabric_joblist){&nodes, job, node, end}, &err);
+        (void)fabric_joblist_load(path, &(struct fabric_joblist){fabric, job, NULL}, &err);
     }
     close(file);
     return 0;

@@ -147,40 +147,34 @@ static uint32_t *read_hosts(const struct cli_args *args, struct fabric_job *job,
     return hosts;
 }
 
-/* "nodes:node[001-016]": as a batch system lists them. */
 struct listed {
-    struct fabric_nodes nodes;
+    struct fabric_job *job;
     uint32_t *hosts, count;
-    bool *is_there;
     struct ibshift_error err;
 };
 
-static int node_listed(void *context, const char *name)
+static int take_listed(void *context, const struct fabric_listed *listed)
 {
     struct listed *l = context;
-    uint32_t host = fabric_nodes_host(&l->nodes, name);
 
-    if (host == IBSHIFT_NO_HOST || l->is_there[host]) {
-        return ibshift_fail(
-            &l->err, host == IBSHIFT_NO_HOST ? -ENOENT : -EEXIST, "--hosts: '%.60s' %s", name,
-            host == IBSHIFT_NO_HOST ? "is no host of the fabric" : "is there twice");
+    if (listed->stranger != NULL) {
+        return ibshift_fail(&l->err, -ENOENT, "--hosts: '%.60s' is no host of the fabric",
+                            listed->stranger);
     }
-    l->is_there[host] = true;
-    l->hosts[l->count++] = host;
+    l->hosts = pool_new(&l->job->pool, listed->count, sizeof(*l->hosts));
+    l->count = listed->count;
+    memcpy(l->hosts, listed->hosts, listed->count * sizeof(*l->hosts));
     return 0;
 }
 
+/* "nodes:node[001-016]": as a batch system lists them. */
 static uint32_t *list_hosts(const struct cli_args *args, struct fabric_job *job, const char *list,
                             uint32_t *count)
 {
-    struct listed l = {.count = 0};
-    const struct fabric_joblist to = {.context = &l, .node = node_listed};
-    uint32_t all = job->fabric->host_count;
+    struct listed l = {.job = job};
+    const struct fabric_joblist to = {job->fabric, take_listed, &l};
 
-    fabric_must(args, fabric_nodes_find(job->fabric, &job->pool, &l.nodes, &l.err), &l.err);
-    l.hosts = pool_new(&job->pool, all, sizeof(*l.hosts));
-    l.is_there = pool_new(&job->pool, all, sizeof(*l.is_there));
-    fabric_must(args, fabric_joblist_nodes(list, &to, &l.err), &l.err);
+    fabric_must(args, fabric_joblist_nodes(list, "--hosts", &to, &l.err), &l.err);
     *count = l.count;
     return l.hosts;
 }

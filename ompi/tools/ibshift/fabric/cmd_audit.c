@@ -11,8 +11,8 @@
 
 #include "fabric/graph/rate.h"
 #include "fabric/joblist.h"
-#include "fabric/names.h"
 #include "fabric/paths/route.h"
+#include "pool.h"
 #include "fabric/table/arrange.h"
 
 enum {
@@ -41,53 +41,18 @@ struct audit {
     bool is_json, is_now, has_progress;
     double *own, *all; /* [port]: messages of the job that is read, and of all jobs */
     const struct ibshift_fabric *fabric;
-    struct fabric_nodes nodes;
     uint32_t *order, order_count;
     struct row *rows;
     uint32_t count, room;
     uint32_t small, unknown, unrouted; /* jobs left out, and why */
     uint32_t untabled;                 /* jobs on more than TABLE_HOSTS */
-    struct row now;                    /* the line that is being read */
-    uint32_t *hosts, *seen, stamp;
-    uint32_t *owner; /* [host]: 1 + the first job that has it */
-    char where[300]; /* the line, for messages */
-    bool is_unknown;
-    char stranger[64]; /* the first node that the fabric lacks */
+    const uint32_t *hosts;             /* of the line that is being read */
+    uint32_t *owner;                   /* [host]: 1 + the first job that has it */
+    char stranger[64];                 /* the first node that the fabric lacks */
     struct ibshift_error err;
 };
 
 /* ---- a job ---- */
-
-static int job_begins(void *context, const char *where, const char *name, double seconds)
-{
-    struct audit *a = context;
-
-    a->now = (struct row){.seconds = seconds};
-    snprintf(a->where, sizeof(a->where), "%s", where);
-    snprintf(a->now.id, sizeof(a->now.id), "%s", name);
-    a->is_unknown = false;
-    a->stamp++;
-    return 0;
-}
-
-static int job_node(void *context, const char *name)
-{
-    struct audit *a = context;
-    uint32_t host = fabric_nodes_host(&a->nodes, name);
-
-    if (host == IBSHIFT_NO_HOST) {
-        a->is_unknown = true;
-        if (a->stranger[0] == '\0') {
-            snprintf(a->stranger, sizeof(a->stranger), "%s", name);
-        }
-    } else if (a->seen[host] == a->stamp) {
-        return ibshift_fail(&a->err, -EEXIST, "%s: '%.60s' is there twice", a->where, name);
-    } else {
-        a->seen[host] = a->stamp;
-        a->hosts[a->now.hosts++] = host;
-    }
-    return 0;
-}
 
 static int price_by_rank(const struct ibshift_placement *placement, struct row *row)
 {
@@ -192,26 +157,31 @@ static int price(struct audit *a, struct row *row)
 }
 
 /* Slurm lets jobs share nodes: then they share the cables of these hosts, too. */
-static void mark_shared(struct audit *a)
+static void mark_shared(struct audit *a, struct row *row)
 {
-    for (uint32_t i = 0; i < a->now.hosts; i++) {
+    for (uint32_t i = 0; i < row->hosts; i++) {
         uint32_t *owner = &a->owner[a->hosts[i]];
 
         if (*owner != 0) {
-            a->rows[*owner - 1].is_shared = a->now.is_shared = true;
+            a->rows[*owner - 1].is_shared = row->is_shared = true;
         } else {
             *owner = a->count + 1;
         }
     }
 }
 
-static int job_ends(void *context)
+static int job_read(void *context, const struct fabric_listed *job)
 {
     struct audit *a = context;
+    struct row row = {.seconds = job->seconds, .hosts = job->count};
     int rc;
 
-    if (a->is_unknown || a->now.hosts < HOSTS_LEAST) {
-        *(a->is_unknown ? &a->unknown : &a->small) += 1;
+    a->hosts = job->hosts;
+    if (job->stranger != NULL || row.hosts < HOSTS_LEAST) {
+        *(job->stranger != NULL ? &a->unknown : &a->small) += 1;
+        if (job->stranger != NULL && a->stranger[0] == '\0') {
+            snprintf(a->stranger, sizeof(a->stranger), "%.63s", job->stranger);
+        }
         return 0;
     }
     if (a->count == a->room) {
@@ -224,15 +194,16 @@ static int job_ends(void *context)
         a->rows = rows;
         a->room = room;
     }
-    a->now.where = where_of(a, a->now.hosts);
-    rc = a->is_now ? add_job(a, &a->now) : was_priced(a, &a->now) ? 0 : price(a, &a->now);
+    snprintf(row.id, sizeof(row.id), "%s", job->name);
+    row.where = where_of(a, row.hosts);
+    rc = a->is_now ? add_job(a, &row) : was_priced(a, &row) ? 0 : price(a, &row);
     if (a->has_progress) {
         fprintf(stderr, "\r%u jobs ", a->count + 1);
     }
     if (rc == 0) {
-        mark_shared(a);
-        a->rows[a->count++] = a->now;
-        a->untabled += a->now.hosts > TABLE_HOSTS;
+        mark_shared(a, &row);
+        a->rows[a->count++] = row;
+        a->untabled += row.hosts > TABLE_HOSTS;
     } else if (rc != -ENOMEM) {
         a->unrouted++;
         rc = 0;
@@ -411,7 +382,7 @@ static void report_now(const struct audit *a)
 
 static void read_jobs(struct audit *a)
 {
-    const struct fabric_joblist to = {a, job_begins, job_node, job_ends};
+    const struct fabric_joblist to = {a->fabric, job_read, a};
     int rc;
 
     a->has_progress = isatty(STDERR_FILENO);
@@ -446,12 +417,9 @@ static int audit(const struct cli_args *args, struct ibshift_fabric *f)
 
     a->args = args;
     a->fabric = f;
-    fabric_must(args, fabric_nodes_find(f, &a->pool, &a->nodes, &a->err), &a->err);
     fabric_must_have_tables(args, f);
     fabric_args_tell_adaptive(args, f, FABRIC_COUNTS_TABLES);
     fabric_must(args, ibshift_placement_order(f, &a->order, &a->order_count, &a->err), &a->err);
-    a->hosts = pool_new(&a->pool, f->host_count, sizeof(*a->hosts));
-    a->seen = pool_new(&a->pool, f->host_count, sizeof(*a->seen));
     a->owner = pool_new(&a->pool, f->host_count, sizeof(*a->owner));
     a->own = pool_new(&a->pool, f->port_count, sizeof(*a->own));
     a->all = pool_new(&a->pool, f->port_count, sizeof(*a->all));

@@ -19,8 +19,7 @@ struct place {
     long wanted;
     const struct ibshift_fabric *fabric;
     struct fabric_nodes nodes;
-    uint8_t mark;         /* what the file that is read says of a host, */
-    char where[300];      /* and its line */
+    uint8_t mark;         /* what the file that is read says of a host */
     uint8_t *marks;       /* [host] */
     const char **name_of; /* [host] */
     bool *is_free;
@@ -74,37 +73,30 @@ void fabric_hosts_near(const struct ibshift_fabric *f, uint32_t *least, uint32_t
     pool_free(&pool);
 }
 
-static int job_begins(void *context, const char *where, const char *name, double seconds)
+static int mark_hosts(void *context, const struct fabric_listed *job)
 {
     struct place *p = context;
 
-    (void)name;
-    (void)seconds;
-    snprintf(p->where, sizeof(p->where), "%s", where);
-    return 0;
-}
-
-static int node_comes(void *context, const char *name)
-{
-    struct place *p = context;
-    uint32_t host = fabric_nodes_host(&p->nodes, name);
-
-    if (host == IBSHIFT_NO_HOST) {
-        return ibshift_fail(&p->err, -ENOENT, "%s: '%.60s' is no host of the fabric", p->where,
-                            name);
+    if (job->stranger != NULL) {
+        return ibshift_fail(&p->err, -ENOENT, "%s: '%.60s' is no host of the fabric", job->where,
+                            job->stranger);
     }
-    if (p->marks[host] != 0) {
-        return ibshift_fail(&p->err, -EEXIST, "%s: '%.60s' is %s", p->where, name,
-                            p->marks[host] == p->mark ? "there twice"
-                                                      : "free, and this job has it");
+    for (uint32_t i = 0; i < job->count; i++) {
+        uint8_t *mark = &p->marks[job->hosts[i]];
+
+        if (*mark != 0) {
+            return ibshift_fail(&p->err, -EEXIST, "%s: '%.60s' is %s", job->where,
+                                p->name_of[job->hosts[i]],
+                                *mark == p->mark ? "there twice" : "free, and this job has it");
+        }
+        *mark = p->mark;
     }
-    p->marks[host] = p->mark;
     return 0;
 }
 
 static void read_marks(struct place *p, const char *path, uint8_t mark)
 {
-    const struct fabric_joblist to = {p, job_begins, node_comes, NULL};
+    const struct fabric_joblist to = {p->fabric, mark_hosts, p};
 
     if (path != NULL) {
         p->mark = mark;
@@ -119,12 +111,14 @@ static void find_free(struct place *p)
     p->is_free = pool_new(&p->pool, p->fabric->host_count, sizeof(*p->is_free));
     p->name_of = pool_new(&p->pool, p->fabric->host_count, sizeof(*p->name_of));
     fabric_must(p->args, fabric_nodes_find(p->fabric, &p->pool, &p->nodes, &p->err), &p->err);
+    for (uint32_t i = 0; i < p->nodes.count; i++) {
+        p->name_of[p->nodes.at[i].host] = p->nodes.at[i].name;
+    }
     read_marks(p, p->free, FREE);
     read_marks(p, p->jobs, BUSY);
     for (uint32_t i = 0; i < p->nodes.count; i++) {
         uint32_t host = p->nodes.at[i].host;
 
-        p->name_of[host] = p->nodes.at[i].name;
         p->is_free[host] = p->marks[host] == (p->free != NULL ? FREE : 0);
         p->free_count += p->is_free[host];
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fabric/graph/lines.h"
+#include "fabric/names.h"
 
 enum { NAME_SIZE = 256, WHERE_SIZE = 300, ID_SHOWN = 32, DIGITS_MAX = 9 };
 
@@ -16,18 +17,36 @@ static const char LONG_NUMBER[] = " (a number has 9 digits at most)",
 
 struct reader {
     const struct fabric_joblist *to;
-    uint32_t nodes; /* of this line */
-    int rc;
+    struct pool pool;
+    struct fabric_nodes known;
+    struct fabric_listed job; /* of this line */
+    uint32_t *hosts, nodes;   /* its */
+    uint32_t *seen, line;     /* [host]: the last line that has it; this one, from 1 */
+    char stranger[FABRIC_NODE_NAME];
     const char *why; /* the list is wrong, or "" */
+    struct ibshift_error *err;
 };
 
 static int give(struct reader *r, const char *name)
 {
+    uint32_t host = fabric_nodes_host(&r->known, name);
+
     if (r->nodes++ == FABRIC_JOBLIST_NODES) {
         return -E2BIG;
     }
-    r->rc = r->to->node(r->to->context, name);
-    return r->rc;
+    if (host == IBSHIFT_NO_HOST) {
+        if (r->job.stranger == NULL) {
+            snprintf(r->stranger, sizeof(r->stranger), "%.79s", name);
+            r->job.stranger = r->stranger;
+        }
+        return 0;
+    }
+    if (r->seen[host] == r->line) {
+        return ibshift_fail(r->err, -EEXIST, "%s: '%.60s' is there twice", r->job.where, name);
+    }
+    r->seen[host] = r->line;
+    r->hosts[r->job.count++] = host;
+    return 0;
 }
 
 /* "[003-018,020]suffix" behind the prefix, and further brackets within the suffix. */
@@ -79,7 +98,7 @@ static int expand(struct reader *r, const char *prefix, size_t length, const cha
 }
 
 /* Commas outside of brackets, and blanks, stand between the nodes. */
-static int read_nodes(struct reader *r, const char *list)
+static int expand_all(struct reader *r, const char *list)
 {
     int rc = 0;
 
@@ -102,20 +121,44 @@ static int read_nodes(struct reader *r, const char *list)
     return rc;
 }
 
-int fabric_joblist_nodes(const char *list, const struct fabric_joblist *to,
+static int read_nodes(struct reader *r, const char *list)
+{
+    int rc;
+
+    r->job.hosts = r->hosts;
+    r->job.count = r->nodes = 0;
+    r->job.stranger = NULL;
+    r->line++;
+    rc = expand_all(r, list);
+    rc = rc == 0 && r->nodes == 0 ? -EINVAL : rc;
+    return rc == 0 ? r->to->job(r->to->context, &r->job) : rc;
+}
+
+static int open_reader(struct reader *r, const struct fabric_joblist *to, struct ibshift_error *err)
+{
+    const struct ibshift_fabric *f = to->fabric;
+
+    *r = (struct reader){.to = to, .why = "", .err = err, .job = {.seconds = 1}};
+    r->hosts = pool_new(&r->pool, f->host_count, sizeof(*r->hosts));
+    r->seen = pool_new(&r->pool, f->host_count, sizeof(*r->seen));
+    return fabric_nodes_find(f, &r->pool, &r->known, err);
+}
+
+int fabric_joblist_nodes(const char *list, const char *where, const struct fabric_joblist *to,
                          struct ibshift_error *err)
 {
-    struct reader r = {.to = to, .why = ""};
-    int rc = read_nodes(&r, list);
+    struct reader r;
+    int rc = open_reader(&r, to, err);
 
-    rc = rc == 0 && r.nodes == 0 ? -EINVAL : rc;
-    if (r.rc != 0 || rc == 0) {
-        return rc;
+    r.job.where = r.job.name = where;
+    rc = rc == 0 ? read_nodes(&r, list) : rc;
+    if (rc == -E2BIG) {
+        ibshift_fail(err, rc, "'%.60s': more than %d nodes", list, FABRIC_JOBLIST_NODES);
+    } else if (rc == -EINVAL) {
+        ibshift_fail(err, rc, "'%.60s': wants nodes, as node[001-016],login1%s", list, r.why);
     }
-    return rc == -E2BIG
-               ? ibshift_fail(err, rc, "'%.60s': more than %d nodes", list, FABRIC_JOBLIST_NODES)
-               : ibshift_fail(err, rc, "'%.60s': wants nodes, as node[001-016],login1%s", list,
-                              r.why);
+    pool_free(&r.pool);
+    return rc;
 }
 
 /* "ID|SECONDS|NODES", "ID|NODES" or "NODES". */
@@ -123,9 +166,10 @@ static int read_line(struct reader *r, char *line, const char *file, unsigned nu
 {
     char *bar = strchr(line, '|'), *second = bar != NULL ? strchr(bar + 1, '|') : NULL;
     char name[NAME_SIZE], where[WHERE_SIZE];
-    double seconds = 1;
-    int rc;
 
+    r->job.where = where;
+    r->job.name = name;
+    r->job.seconds = 1;
     snprintf(where, sizeof(where), "%.200s:%u", file, number);
     snprintf(name, sizeof(name), "line %u", number);
     if (bar != NULL) {
@@ -137,27 +181,21 @@ static int read_line(struct reader *r, char *line, const char *file, unsigned nu
     if (second != NULL) {
         char *end;
 
-        seconds = strtod(line, &end);
+        r->job.seconds = strtod(line, &end);
         line = second + 1;
-        if (end != second || !(seconds >= 0 && seconds < 1e12)) {
+        if (end != second || !(r->job.seconds >= 0 && r->job.seconds < 1e12)) {
             return -EINVAL;
         }
     }
     if (strstr(line, "assigned") != NULL) { /* Slurm's "None assigned": it never ran */
         return 0;
     }
-    r->nodes = 0;
-    r->rc = 0;
-    rc = r->to->job(r->to->context, where, name, seconds);
-    rc = rc == 0 ? read_nodes(r, line) : rc;
-    rc = rc == 0 && r->nodes == 0 ? -EINVAL : rc;
-    return rc == 0 && r->to->end != NULL ? r->to->end(r->to->context) : rc;
+    return read_nodes(r, line);
 }
 
-static int read_lines(FILE *file, const char *name, const struct fabric_joblist *to,
-                      struct ibshift_error *err)
+static int read_lines(struct reader *r, FILE *file, const char *name)
 {
-    struct reader r = {.to = to, .why = ""};
+    struct ibshift_error *err = r->err;
     char *line = NULL;
     size_t room = 0;
     unsigned number = 0;
@@ -167,7 +205,7 @@ static int read_lines(FILE *file, const char *name, const struct fabric_joblist 
         number++;
         line[strcspn(line, "\r\n")] = '\0';
         if (line[strspn(line, " \t")] != '\0' && line[0] != '#') {
-            rc = read_line(&r, line, name, number);
+            rc = read_line(r, line, name, number);
         }
     }
     free(line);
@@ -175,7 +213,7 @@ static int read_lines(FILE *file, const char *name, const struct fabric_joblist 
         return ibshift_fail(err, rc,
                             "%s:%u: wants ID|SECONDS|NODES, ID|NODES or NODES, as "
                             "node[001-016],login1%s",
-                            name, number, r.why);
+                            name, number, r->why);
     }
     if (rc == -E2BIG) {
         return ibshift_fail(err, rc, "%s:%u: more than %d nodes", name, number,
@@ -191,15 +229,18 @@ int fabric_joblist_load(const char *path, const struct fabric_joblist *to,
                         struct ibshift_error *err)
 {
     bool is_standard = strcmp(path, "-") == 0;
-    FILE *file = is_standard ? stdin : ibshift_lines_file(path, err);
-    int rc;
+    struct reader r;
+    int rc = open_reader(&r, to, err);
+    FILE *file = rc != 0 ? NULL : is_standard ? stdin : ibshift_lines_file(path, err);
 
-    if (file == NULL) {
-        return -EINVAL;
+    if (file != NULL) {
+        rc = read_lines(&r, file, is_standard ? "standard input" : path);
+    } else if (rc == 0) {
+        rc = -EINVAL;
     }
-    rc = read_lines(file, is_standard ? "standard input" : path, to, err);
-    if (!is_standard) {
+    if (file != NULL && !is_standard) {
         fclose(file);
     }
+    pool_free(&r.pool);
     return rc;
 }

@@ -3,28 +3,33 @@
 #ifndef IBSHIFT_FABRIC_JOBLIST_H
 #define IBSHIFT_FABRIC_JOBLIST_H
 
-#include <stdint.h>
-
-#include "fabric/graph/error.h"
+#include "fabric/graph/fabric.h"
 
 enum { FABRIC_JOBLIST_NODES = 100000 }; /* of one job, at most */
 
-/* What reads it: job() at each line, then node() for each of its nodes, then end() if it has one. Each returns 0, or
- * what fabric_joblist_load() ends with. name: its ID, or "line 7"; where, for messages: "FILE:7: job ID", or "FILE:7". */
-struct fabric_joblist {
-    void *context;
-    int (*job)(void *context, const char *where, const char *name, double seconds);
-    int (*node)(void *context, const char *name);
-    int (*end)(void *context);
+struct fabric_listed {
+    const char *where; /* for messages: "FILE:7: job ID", or "FILE:7" */
+    const char *name;  /* its ID, or "line 7" */
+    double seconds;
+    const uint32_t *hosts; /* in the order of the list, none twice */
+    uint32_t count;
+    const char *stranger; /* the first node that the fabric lacks; NULL: it has all */
 };
 
-/* "-": standard input. 0; -EINVAL: a line that is no list of nodes, err has its number; -ENOMEM, or what the file says. */
+/* What reads it: 0, or what the functions below end with, which leave err to it then. */
+struct fabric_joblist {
+    const struct ibshift_fabric *fabric;
+    int (*job)(void *context, const struct fabric_listed *job);
+    void *context;
+};
+
+/* "-": standard input. 0; -EINVAL: a line that is no list of nodes, err has its number; -EEXIST: a node is there twice;
+ * -ENOENT: no adapter has a node's name; -ENOMEM, or what the file says. */
 int fabric_joblist_load(const char *path, const struct fabric_joblist *to,
                         struct ibshift_error *err);
 
-/* The nodes of one list, as node[001-016],login1: node() for each. 0; -EINVAL or -E2BIG with the reason;
- * or what node() says. */
-int fabric_joblist_nodes(const char *list, const struct fabric_joblist *to,
+/* One list of nodes, as node[001-016],login1. 0; -EINVAL or -E2BIG with the reason; or as above. */
+int fabric_joblist_nodes(const char *list, const char *where, const struct fabric_joblist *to,
                          struct ibshift_error *err);
 
 #endif
