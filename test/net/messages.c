@@ -60,6 +60,10 @@ void test_finish(struct test *t)
     while (t->left > 0) {
         test_poll_once(t);
     }
+    if (*t->r->net->ungranted != 0) {
+        ranks_fail(t->r, "nothing is under way, but %lu bytes wait for grants",
+                   *t->r->net->ungranted);
+    }
 }
 
 void test_expect(struct test *t, uint32_t cookie, int status, uint32_t peer)

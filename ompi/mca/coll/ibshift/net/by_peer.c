@@ -117,7 +117,8 @@ struct ibshift_net *ibshift_net_by_peer_create(struct ibshift_net *near, struct 
     if (both == NULL) {
         return NULL;
     }
-    both->net = (struct ibshift_net){.ops = &ops, .max_eager = far->max_eager};
+    both->net =
+        (struct ibshift_net){.ops = &ops, .max_eager = far->max_eager, .ungranted = far->ungranted};
     ibshift_given_up_open(near, far->given_up);
     ibshift_given_up_open(&both->net, far->given_up);
     both->near = near;

@@ -290,6 +290,7 @@ struct ibshift_net {
     struct ibshift_given_up *given_up; /* given_up.h; NULL: nothing that fails is remembered */
     /* Of a net with channels: while it is 0, has_given_up() has nothing to tell. */
     const uint32_t *given_up_count;
+    const uint64_t *ungranted; /* bytes of sends that wait for their grants; NULL: a net without */
 };
 
 static inline struct ibshift_net *ibshift_net_part(struct ibshift_net *net, uint32_t peer)

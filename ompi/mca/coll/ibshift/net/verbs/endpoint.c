@@ -347,6 +347,7 @@ static int create(struct ibshift_verbs *verbs, const struct ibshift_net_verbs_op
     nv->given_up.owner = &nv->net;
     nv->given_up.heard_dead = ibshift_nv_reported;
     ibshift_given_up_open(&nv->net, &nv->given_up);
+    nv->net.ungranted = &nv->ungranted;
     nv->senders = &senders;
     nv->net.max_eager = nv->net.max_tried = options->max_eager;
     nv->verbs = verbs;

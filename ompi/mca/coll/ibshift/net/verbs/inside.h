@@ -84,6 +84,7 @@ struct ibshift_net_verbs {
     uint32_t requests; /* posted and not retired, all rails */
     uint32_t cq_room;
     uint32_t queued;           /* messages whose end only a completion queue tells */
+    uint64_t ungranted;        /* as in net.h */
     uint32_t in_pieces;        /* messages, ever: they take the rails in turn */
     uint32_t pieced;           /* messages in pieces that are posted now */
     uint32_t looks;            /* at the rings */

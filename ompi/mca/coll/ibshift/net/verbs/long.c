@@ -277,10 +277,8 @@ void ibshift_nv_standing_revoke(struct ibshift_net *net, uint32_t comm, uint32_t
     }
 }
 
-/*
- * A message in pieces goes over one rail, for only writes of one queue pair land in their order.
- * What goes through slots has pieces of its own.
- */
+/* A message in pieces goes over one rail, for only writes of one queue pair land in their order. What goes through slots has pieces
+ * of its own. */
 static void cut(struct ibshift_note *note)
 {
     struct ibshift_net_verbs *nv = note->connection->net;
@@ -319,6 +317,7 @@ static void start(struct ibshift_note *note, const struct ibshift_wire_grant *gr
     }
     note->to = *grant;
     note->is_granted = true;
+    nv->ungranted -= note->length;
     if (note->standing != 0) {
         ibshift_nv_standing_keep(note);
     }

@@ -218,6 +218,7 @@ struct ibshift_note *ibshift_nv_note_post(struct ibshift_connection *c, uint8_t 
         note->buffer = m->buffer;
         note->length = m->length;
         note->cookie = m->cookie;
+        c->net->ungranted += kind == IBSHIFT_NOTE_LONG ? m->length : 0;
     }
     return note;
 }
@@ -329,6 +330,7 @@ void ibshift_nv_note_end(struct ibshift_note *note, int status)
     }
     nv->queued -= is_queued(note);
     nv->pieced -= note->kind == IBSHIFT_NOTE_LONG && note->piece > 0;
+    nv->ungranted -= note->kind == IBSHIFT_NOTE_LONG && !note->is_granted ? note->length : 0;
     if ((note->kind == IBSHIFT_NOTE_RECV || note->kind == IBSHIFT_NOTE_STANDING) &&
         note->is_granted) {
         release_grant(note);
