@@ -254,12 +254,36 @@ static void who_lacks_memory_says_so(void **state)
     ibshift_crowd_free(&many);
 }
 
+/* Who looks on now and then has the same plan in fewer segments, where these cost little more. */
+static void unattended_pipelines_have_longer_segments(void **state)
+{
+    struct ibshift_plan plan = {.ranks = 4, .commutative = true};
+    struct ibshift_question question = ask(IBSHIFT_REDUCE, &plan, 1 << 20);
+    struct ibshift_model slow = ibshift_model_typical;
+    struct ibshift_choice attended, now;
+
+    slow.latency *= 50;
+    slow.gap_byte *= 50;
+    question.model = &slow;
+    question.wish.alg = ibshift_alg_find(IBSHIFT_REDUCE, "chain");
+    question.is_brief = true;
+    attended = ibshift_choose(&question).best;
+    question.is_unattended = true;
+    now = ibshift_choose(&question).best;
+    assert_ptr_equal(now.alg, attended.alg);
+    assert_true(now.segments > 1 && now.segments < attended.segments);
+    assert_true(now.price.last > attended.price.last && now.price.last < attended.price.last * 1.2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_known_is_the_best), cmocka_unit_test(what_is_asked_for_counts),
-        cmocka_unit_test(who_shares_what_counts),    cmocka_unit_test(a_search_has_one_space),
+        cmocka_unit_test(what_is_known_is_the_best),
+        cmocka_unit_test(what_is_asked_for_counts),
+        cmocka_unit_test(who_shares_what_counts),
+        cmocka_unit_test(a_search_has_one_space),
         cmocka_unit_test(who_lacks_memory_says_so),
+        cmocka_unit_test(unattended_pipelines_have_longer_segments),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,8 +11,6 @@
 #include "plan/nodes.h"
 
 enum {
-    FIRST_SEGMENT = 4096,
-    LAST_SEGMENT = 1 << 20,
     GATHERED_MOST = 1 << 25, /* where nobody says how much */
     PLANS_MOST = 192         /* that a collective may have */
 };
@@ -31,66 +29,8 @@ enum {
     GLANCE_ERROR = 2,   /* if they cost at most so many times the cheapest */
 };
 
-static struct ibshift_choice candidate(const struct ibshift_alg *alg, uint32_t radix,
-                                       uint32_t segments, uint32_t leaders)
-{
-    return (struct ibshift_choice){
-        .alg = alg, .radix = radix, .segments = segments, .leaders = leaders};
-}
-
-/* In one piece, and in segments of 4 KiB, 16 KiB and so on; or of the bytes that are wished. */
-static int add_segments(const struct ibshift_alg *alg, uint64_t bytes,
-                        const struct ibshift_wish *wish, uint32_t radix,
-                        struct ibshift_choice *found)
-{
-    bool has_segments = (alg->flags & IBSHIFT_ALG_SEGMENTS) != 0;
-    int count = 0;
-
-    if (has_segments && wish->segment > 0) {
-        uint64_t segments = bytes / wish->segment + (bytes % wish->segment != 0);
-
-        segments = segments < 1 ? 1 : segments;
-        segments = segments > IBSHIFT_SEGMENTS_MAX ? IBSHIFT_SEGMENTS_MAX : segments;
-        found[count++] = candidate(alg, radix, (uint32_t)segments, 1);
-        return count;
-    }
-    found[count++] = candidate(alg, radix, 1, 1);
-    for (uint64_t size = FIRST_SEGMENT; has_segments && size <= LAST_SEGMENT && size < bytes;
-         size *= 4) {
-        if (bytes / size <= IBSHIFT_CHOOSE_LIMIT) {
-            found[count++] = candidate(alg, radix, (uint32_t)(bytes / size), 1);
-        }
-    }
-    return count;
-}
-
-int ibshift_candidates(const struct ibshift_alg *alg, uint32_t ranks, uint64_t bytes,
-                       const struct ibshift_wish *wish, struct ibshift_choice *found)
-{
-    static const uint32_t radices[] = {1, 2, 3, 4, 5, 6, 7, 8, 15};
-    static const uint32_t leaders[] = {1, 4, 8, 16, IBSHIFT_LEADERS_MAX};
-    int count = 0;
-
-    if (alg->collective == IBSHIFT_ALLTOALL && (alg->flags & IBSHIFT_ALG_LEADERS) != 0) {
-        for (size_t i = 0; i < sizeof(leaders) / sizeof(leaders[0]); i++) {
-            if (leaders[i] == 1 || leaders[i] < ranks || leaders[i] == IBSHIFT_LEADERS_MAX) {
-                found[count++] = candidate(alg, 0, 1, leaders[i]);
-            }
-        } /* the last: as many as there are on the emptiest node */
-        return count;
-    }
-    if (alg->radix_max == 0 || wish->radix > 0) {
-        uint32_t radix = wish->radix < alg->radix_max ? wish->radix : alg->radix_max;
-
-        return add_segments(alg, bytes, wish, radix, found);
-    }
-    for (size_t i = 0; i < sizeof(radices) / sizeof(radices[0]); i++) {
-        if (radices[i] <= alg->radix_max && (radices[i] == 1 || radices[i] < ranks)) {
-            count += add_segments(alg, bytes, wish, radices[i], found + count);
-        }
-    }
-    return count;
-}
+/* Times the cheapest, that fewer segments may cost. */
+#define UNATTENDED 1.15
 
 struct ibshift_sending ibshift_choose_sending(const struct ibshift_question *question,
                                               const struct ibshift_alg *alg)
@@ -275,6 +215,34 @@ static const struct ibshift_choice *simplest(const struct search *search)
     return found != NULL ? found : search->cheapest;
 }
 
+/*
+ * The same plan in fewer, longer segments, for who looks on now and then at most: each look does all that it can, but a segment takes
+ * processor time of each rank that it passes, and room at the next one until that looks.
+ */
+static const struct ibshift_choice *in_longer_segments(struct search *search,
+                                                       const struct ibshift_choice *found)
+{
+    uint64_t messages = search->has_many ? LOOK : IBSHIFT_CHOOSE_LIMIT;
+    const struct ibshift_choice *longest = found;
+
+    for (int i = 0; i < search->seen_count; i++) {
+        struct candidate *one = &search->seen[i];
+        const struct ibshift_choice *now = &one->choice;
+
+        if (now->alg != found->alg || now->radix != found->radix ||
+            now->leaders != found->leaders || now->segments >= longest->segments) {
+            continue;
+        }
+        if (!one->is_priced) {
+            price_seen(search, one, messages, 0);
+        }
+        if (now->price.last >= 0 && now->price.last <= UNATTENDED * search->cheapest->price.last) {
+            longest = now;
+        }
+    }
+    return longest;
+}
+
 /* A leader has what its team sends to all, several times over: the one of the fullest node most. */
 static bool gathers_too_much(const struct ibshift_question *question, const struct ibshift_alg *alg,
                              const struct ibshift_plan *plan)
@@ -393,6 +361,9 @@ static struct ibshift_answer settle(struct search *search)
         look_closer(search);
     }
     found = simplest(search);
+    if (search->question->is_unattended) {
+        found = in_longer_segments(search, found);
+    }
     best = *found;
     if (!search->has_many && !search->question->is_brief) {
         look_at_rest(search);

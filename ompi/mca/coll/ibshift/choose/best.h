@@ -83,6 +83,7 @@ struct ibshift_question {
     struct ibshift_wish wish;          /* the user's, or a rule's */
     const struct ibshift_rules *rules; /* NULL: there are none */
     struct ibshift_price_space *space; /* the search makes it */
+    bool is_unattended;                /* who calls looks at it now and then at most */
     bool is_brief;      /* nobody reads second and other, so no dear plan is priced to its end */
     bool *lacks_memory; /* set where a plan could not be priced for want of it; may be NULL */
 };
@@ -91,7 +92,7 @@ struct ibshift_question {
 struct ibshift_sending ibshift_choose_sending(const struct ibshift_question *question,
                                               const struct ibshift_alg *alg);
 
-/* best: of those that cost at most IBSHIFT_PRICE_EQUAL times the cheapest, the simplest; second: the
+/* best: of those that cost at most IBSHIFT_PRICE_EQUAL times the cheapest, the simplest; unattended, in longer segments; second: the
  * cheapest of the others; other: the cheapest that goes by node where best does not, or does not
  * where best does. */
 struct ibshift_answer {

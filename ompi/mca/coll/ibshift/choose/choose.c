@@ -56,13 +56,18 @@ static uint64_t key_of(const struct ibshift_question *question)
         const struct ibshift_alg *alg;
         uint32_t collective, needs, window, radix, root, flags;
         struct ibshift_sending free;
-    } key = {
-        shape_of(question),     question->bytes,
-        question->wish.segment, question->wish.alg,
-        question->collective,   question->needs,
-        question->window,       question->wish.radix,
-        question->plan->root,   question->plan->commutative | (uint32_t)question->grants_anew << 1,
-        question->free};
+    } key = {shape_of(question),
+             question->bytes,
+             question->wish.segment,
+             question->wish.alg,
+             question->collective,
+             question->needs,
+             question->window,
+             question->wish.radix,
+             question->plan->root,
+             question->plan->commutative | (uint32_t)question->grants_anew << 1 |
+                 (uint32_t)question->is_unattended << 2,
+             question->free};
 
     return ibshift_digest(IBSHIFT_DIGEST, &key, sizeof(key));
 }

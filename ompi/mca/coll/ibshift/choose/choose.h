@@ -19,8 +19,8 @@
 struct ibshift_answer ibshift_choose(const struct ibshift_question *question);
 
 enum {
-    IBSHIFT_CHOICE_KINDS =
-        16 /* which sizes ranks know (4), may grants stand (2), is the operator commutative (2) */
+    IBSHIFT_CHOICE_KINDS = 32 /* which sizes ranks know (4), may grants stand (2), is the operator
+                               commutative (2), does the program wait (2) */
 };
 
 /* The values of a collective's parameters: what is kept holds as long as they do. */

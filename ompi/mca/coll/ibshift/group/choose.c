@@ -1,7 +1,6 @@
 #include "group/choose.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -334,6 +333,7 @@ int ibshift_choose_question(struct ibshift_group *group, const struct ibshift_wa
         .model = group->choices.model,
         .near = group->choices.near,
         .distance = ibshift_group_distance(group, wanted),
+        .is_unattended = !wanted->is_blocking,
         .is_brief = !ibshift_params.explain,
         .lacks_memory = lacks_memory,
         .wish = ibshift_params_wish(wanted->collective),

@@ -109,7 +109,8 @@ static inline int ibshift_wanted_kind(const struct ibshift_wanted *wanted)
                 : ibshift_needs_long_part(wanted->needs) ? 1
                                                          : 3;
 
-    return sizes * 4 + 2 * ibshift_wanted_grants_anew(wanted) + wanted->commutes;
+    return sizes * 8 + 4 * wanted->is_blocking + 2 * ibshift_wanted_grants_anew(wanted) +
+           wanted->commutes;
 }
 
 #endif
