@@ -33,6 +33,11 @@ struct ibshift_padded {
     char *slots;                         /* of all blocks: sent, got; and counts of long ones */
 };
 
+/* Of starts that wait a moment for grants: so many of the last ones have done so in vain, and so many of the next ones do not. */
+struct ibshift_patience {
+    _Atomic uint32_t in_vain, left;
+};
+
 /*
  * One communicator's state. Before its owner (the communicator) goes, disable() or the destructor
  * gives the fallbacks back.
@@ -53,6 +58,7 @@ struct mca_coll_ibshift_module_t {
     _Atomic int failed;          /* OMPI code: a collective has failed, none is started any more */
     struct ibshift_standing *standing; /* NULL: no grant for scratch has stood yet */
     struct ibshift_padded padded;
+    struct ibshift_patience patience;
     /* Nonblocking calls may come in the middle of a blocking one: Open MPI makes communicators
      * so. */
     struct ibshift_tapes

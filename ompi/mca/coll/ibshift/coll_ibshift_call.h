@@ -123,6 +123,12 @@ int ibshift_call_fail(mca_coll_ibshift_module_t *module, int rc);
  * asks for it is to hear that it has not begun here, not that another collective has. */
 void ibshift_call_skip(mca_coll_ibshift_module_t *module);
 
+/* coll_ibshift_linger.c: who waits for a peer does other things, after so many turns in vain. */
+void ibshift_idle(unsigned turn);
+/* Of a call that has been started, and that the program may leave alone from now on: a moment, until all of it is posted that can
+ * be. */
+void ibshift_call_linger(ibshift_call_t *call);
+
 /* coll_ibshift_padded.c: as ibshift_call() of a blocking all-to-all with counts. */
 int ibshift_padded_call(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                         const struct ibshift_called *called, struct ibshift_tape_run *run);

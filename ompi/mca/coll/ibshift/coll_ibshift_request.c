@@ -10,12 +10,12 @@
 #include "opal/runtime/opal_progress.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 
 enum {
-    IDLE_TURNS = 4, /* of our own, for one of Open MPI's */
-    SPRINT_TURNS = 64
+    SPRINT_TURNS = 64,
+    TURNS_AT_ONCE = 64, /* of the engine, in one of Open MPI's */
+    IDLE_LOOKS = 2      /* where nothing has come: a net looks at some places every other time */
 };
 
 /*
@@ -173,20 +173,6 @@ static uint32_t next_seq(ibshift_call_t *call)
     return seq;
 }
 
-/*
- * Our engine is polled many times per opal_progress(), which is expensive. It must still run: a
- * peer may be blocked on a point-to-point message that only we can progress. Where ranks outnumber
- * processors, yield after each idle poll, so that the rank we wait for can run.
- */
-static void idle(unsigned turn)
-{
-    if (0 == turn % IDLE_TURNS) {
-        opal_progress();
-    } else if (ibshift_endpoint.is_crowded) {
-        (void)sched_yield();
-    }
-}
-
 static bool has_ended(ibshift_call_t *call)
 {
     return call->tells_counts ? atomic_load_explicit(&call->mixed->has_ended, memory_order_acquire)
@@ -199,7 +185,7 @@ static void wait_for(ibshift_call_t *call)
 
     while (!has_ended(call)) {
         if (0 == ibshift_engine_progress(ibshift_endpoint.engine)) {
-            idle(++turns);
+            ibshift_idle(++turns);
         }
     }
 }
@@ -260,7 +246,7 @@ __attribute__((noinline)) static bool go_on(struct ibshift_tape_run *run)
         if (IBSHIFT_TAPE_SEND == run->tape->steps[run->next].action) {
             (void)ibshift_engine_progress(ibshift_endpoint.engine);
         }
-        idle(turns);
+        ibshift_idle(turns);
     } while (!ibshift_engine_sprint(ibshift_endpoint.engine, run));
     return true;
 }
@@ -353,6 +339,7 @@ static int run_once(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     if (IBSHIFT_BLOCKING != form) {
         *request = &call->request.super;
         ibshift_tape_keep(module, form, kept, job, call);
+        ibshift_call_linger(call);
         return OMPI_SUCCESS;
     }
     wait_for(call);
@@ -464,16 +451,28 @@ static int request_start(size_t count, ompi_request_t **requests)
         see();
         start_again(call, call->first_seq | run);
     }
+    for (size_t i = 0; i < count; i++) {
+        ibshift_call_linger((ibshift_call_t *)requests[i]);
+    }
     return OMPI_SUCCESS;
 }
 
+/* A program that calls MPI now and then has done by then what can be: one look brings some events, whose steps bring more. */
 static int progress(void)
 {
+    int turns = 0, idle = 0, count = 0;
+
     see();
     if (IBSHIFT_LOOKS_FOR_LOST && ibshift_compat_is_tolerant()) {
         ibshift_revoke_lost();
     }
-    return ibshift_engine_progress(ibshift_endpoint.engine);
+    do {
+        int happened = ibshift_engine_progress(ibshift_endpoint.engine);
+
+        count += happened;
+        idle = happened > 0 ? 0 : idle + 1;
+    } while (count > 0 && idle < IDLE_LOOKS && ++turns < TURNS_AT_ONCE);
+    return count;
 }
 
 void ibshift_requests_open(void)

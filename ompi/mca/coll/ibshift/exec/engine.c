@@ -316,6 +316,22 @@ bool ibshift_engine_sprint(struct ibshift_engine *engine, struct ibshift_tape_ru
     return is_over;
 }
 
+uint64_t ibshift_engine_held_up(struct ibshift_engine *engine, const struct ibshift_op *op)
+{
+    const struct ibshift_net *net = engine->exec.net;
+    const struct ibshift_op *child;
+    uint64_t held_up = 0;
+    bool is_locked = enter(engine);
+
+    if (ibshift_op_state(op) == IBSHIFT_OP_RUNNING) {
+        child = ibshift_op_running_child(op);
+        held_up = net->ungranted != NULL ? *net->ungranted : 0;
+        held_up += child != NULL ? UINT32_MAX - child->walk.progress.received : 0;
+    }
+    leave(engine, is_locked);
+    return held_up;
+}
+
 /* Those that are queued now: one that asks for another turn waits for the next poll, which may bring
  * the room that it lacks. */
 static int run_queue(struct ibshift_engine *engine)

@@ -64,6 +64,10 @@ size_t ibshift_engine_tape_limit(const struct ibshift_engine *engine);
 struct ibshift_tape *ibshift_engine_tape(struct ibshift_engine *engine,
                                          const struct ibshift_op_params *params, size_t tmp);
 
+/* For who has other work after the start: what looking on would let be posted, in bytes that peers have yet to grant and messages in
+   which they say that they have begun; 0: nothing. It falls as they come. */
+uint64_t ibshift_engine_held_up(struct ibshift_engine *engine, const struct ibshift_op *op);
+
 /* Bounded work; returns the number of things that happened, so 0 means: do something else. */
 int ibshift_engine_progress(struct ibshift_engine *engine);
 

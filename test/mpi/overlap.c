@@ -1,0 +1,94 @@
+/*
+ * A long all-to-all whose program does not look at it between start and wait: its data are there
+ * before the wait, for all of it was posted when the start was over. Ranks that come late are not
+ * waited for, so it is tried until they have come together.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { BLOCK = 200000, TRIES = 300, PAUSE = 20 * 1000 /* us */ };
+
+static int rank, ranks;
+static char *from, *to;
+
+static void fill(int run)
+{
+    for (int i = 0; i < ranks; i++) {
+        memset(from + (size_t)i * BLOCK, 1 + (rank * ranks + i + run) % 100, BLOCK);
+    }
+    memset(to, 0, (size_t)ranks * BLOCK);
+}
+
+/* Whether all that others send has come; the last byte of a message is written last. */
+static int is_full(int run)
+{
+    const volatile char *at = to;
+    int is_full = 1;
+
+    for (int i = 0; i < ranks; i++) {
+        for (size_t byte = 0; byte < BLOCK; byte += BLOCK / 8 - 1) {
+            is_full &=
+                i == rank || at[(size_t)i * BLOCK + byte] == 1 + (i * ranks + rank + run) % 100;
+        }
+    }
+    return is_full;
+}
+
+/* The number of tries until all ranks had all data before their wait. */
+static int overlap(enum form form)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    int all = 0, run = 0;
+
+    if (form == FORM_PERSISTENT) {
+        PERSISTENT(Alltoall)
+        (from, BLOCK, MPI_CHAR, to, BLOCK, MPI_CHAR, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    }
+    while (!all && run++ < TRIES) {
+        int mine;
+
+        fill(run);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (form == FORM_PERSISTENT) {
+            MPI_Start(&request);
+        } else {
+            MPI_Ialltoall(from, BLOCK, MPI_CHAR, to, BLOCK, MPI_CHAR, MPI_COMM_WORLD, &request);
+        }
+        usleep(PAUSE);
+        mine = is_full(run);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CHECK(is_full(run), "%s: not all that was sent has come", form_names[form]);
+        MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    }
+    if (form == FORM_PERSISTENT) {
+        MPI_Request_free(&request);
+    }
+    CHECK(all, "%s: in %d tries never all data before the wait", form_names[form], TRIES);
+    return run;
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    from = malloc((size_t)ranks * BLOCK);
+    to = malloc((size_t)ranks * BLOCK);
+    CHECK(from != NULL && to != NULL, "no memory");
+    for (int form = FORM_NONBLOCKING; form <= FORM_PERSISTENT; form++) {
+        int tries = overlap((enum form)form);
+
+        if (rank == 0) {
+            printf("%s: all data before the wait in try %d\n", form_names[form], tries);
+        }
+    }
+    free(from);
+    free(to);
+    MPI_Finalize();
+    return 0;
+}
