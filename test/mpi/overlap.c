@@ -2,6 +2,7 @@
  * A long all-to-all whose program does not look at it between start and wait: its data are there
  * before the wait, for all of it was posted when the start was over. Ranks that come late are not
  * waited for, so it is tried until they have come together.
+ *     overlap late RANK    one rank does not start again: the deadline ends the wait of the others
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -72,6 +73,29 @@ static int overlap(enum form form)
     return run;
 }
 
+/* Errors of all but the late one, which comes when they have theirs. */
+static void be_late(int late)
+{
+    MPI_Request request;
+    int rc = MPI_SUCCESS;
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    PERSISTENT(Alltoall)
+    (from, BLOCK, MPI_CHAR, to, BLOCK, MPI_CHAR, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    for (int i = 0; i < 3 && rc == MPI_SUCCESS; i++) {
+        if (i == 2 && rank == late) {
+            sleep(12);
+        }
+        MPI_Start(&request);
+        rc = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    CHECK(rc != MPI_SUCCESS, "no error");
+    fprintf(stderr, "rank %d has an error\n", rank);
+    fflush(NULL);
+    sleep(rank == late ? 0 : 14); /* who ends early looks as if it had died */
+    _exit(0);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -80,6 +104,9 @@ int main(int argc, char **argv)
     from = malloc((size_t)ranks * BLOCK);
     to = malloc((size_t)ranks * BLOCK);
     CHECK(from != NULL && to != NULL, "no memory");
+    if (argc == 3 && strcmp(argv[1], "late") == 0) {
+        be_late(atoi(argv[2]));
+    }
     for (int form = FORM_NONBLOCKING; form <= FORM_PERSISTENT; form++) {
         int tries = overlap((enum form)form);
 

@@ -100,6 +100,14 @@ static void let_grants_stand(struct world *world)
     }
 }
 
+static void open_op(struct ibshift_op *op, uint32_t ranks)
+{
+    op->params.opening = ibshift_opening_make(ranks);
+    assert_non_null(op->params.opening);
+    ibshift_opening_take(op->params.opening, op);
+    op->params.standing = IBSHIFT_NET_OPENED | 5;
+}
+
 static void run(const struct ibshift_alg *alg, uint32_t ranks, uint64_t *random)
 {
     size_t max_eager = 0;
@@ -123,12 +131,7 @@ static void run(const struct ibshift_alg *alg, uint32_t ranks, uint64_t *random)
     memset(&seen, 0, sizeof(seen));
     seen.work = work_create(world, &options, random);
     for (uint32_t rank = 0; rank < ranks; rank++) {
-        struct ibshift_op *op = &seen.work->ops[rank];
-
-        op->params.opening = ibshift_opening_make(ranks);
-        assert_non_null(op->params.opening);
-        ibshift_opening_take(op->params.opening, op);
-        op->params.standing = IBSHIFT_NET_OPENED | 5;
+        open_op(&seen.work->ops[rank], ranks);
     }
     for (seen.run = 0; seen.run < RUNS; seen.run++) {
         start_all(seen.work, random);
@@ -163,6 +166,61 @@ static void nobody_writes_before_the_receiver_has_begun(void **state)
     }
 }
 
+/* Each other rank that waits for more of the opening has the late one among those that it lacks. */
+static void the_late_rank_is_among_those_that_are_lacked(void **state)
+{
+    const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "linear");
+    struct ibshift_engine_options engine = {.trace = NULL};
+    uint64_t random = world_seed(3412);
+    uint32_t holding_up = 0;
+
+    for (uint32_t ranks = 2; ranks <= MOST_RANKS; ranks++) {
+        struct work_options options = {.alg = alg,
+                                       .plan = {.ranks = ranks, .radix = 1, .segments = 1},
+                                       .window = ranks,
+                                       .size = 1600};
+        uint32_t late = world_random_below(&random, ranks), first;
+        struct world *world = world_create(ranks, false, &engine);
+        struct work *work;
+
+        let_grants_stand(world);
+        work = work_create(world, &options, &random);
+        for (uint32_t rank = 0; rank < ranks; rank++) {
+            open_op(&work->ops[rank], ranks);
+            if (rank != late) {
+                work_fill(work, rank, 0);
+                work_start(work, rank, 0);
+            }
+        }
+        for (uint32_t turn = 0; turn < TURNS / 10; turn++) {
+            world_turn(world, &random);
+        }
+        for (uint32_t rank = 0; rank < ranks; rank++) {
+            uint32_t count = rank == late ? 0 : ibshift_opening_lacks(&work->ops[rank], &first);
+            uint32_t distance = (late + ranks - rank) % ranks;
+
+            assert_true(count == 0 || (distance >= first && distance < first + count));
+            assert_true(count == 0 ||
+                        ibshift_op_awaited_rank(&work->ops[rank]) == (rank + first) % ranks);
+            holding_up += count > 0;
+        }
+        work_fill(work, late, 0);
+        work_start(work, late, 0);
+        for (uint32_t turn = 0; !work_is_done(work); turn++) {
+            assert_true(turn < TURNS);
+            world_turn(world, &random);
+        }
+        for (uint32_t rank = 0; rank < ranks; rank++) {
+            assert_int_equal(ibshift_opening_lacks(&work->ops[rank], &first), 0);
+            free(work->ops[rank].params.opening);
+            work->ops[rank].params.opening = NULL;
+        }
+        work_free(work);
+        world_free(world, false);
+    }
+    assert_true(holding_up > MOST_RANKS);
+}
+
 static void few_grants_are_not_worth_it(void **state)
 {
     assert_false(ibshift_opening_refuses(2, 1));
@@ -175,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_writes_before_the_receiver_has_begun),
+        cmocka_unit_test(the_late_rank_is_among_those_that_are_lacked),
         cmocka_unit_test(few_grants_are_not_worth_it),
     };
 

@@ -101,6 +101,7 @@ struct ibshift_op {
     int status;
     uint32_t failed_peer;
     int root; /* of a failure: the status that it began with, maybe on another rank */
+    uint32_t lacked, lacked_first; /* of one by the deadline: ibshift_opening_lacks() */
 
     _Atomic(enum ibshift_op_state) state; /* back to IDLE is the engine's last touch */
     uint32_t seq;

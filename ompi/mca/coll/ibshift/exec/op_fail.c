@@ -1,6 +1,8 @@
 /* What ends an op before its plan does, and what is asked of peers that may be gone. */
 #include "exec/op_impl.h"
 
+#include <errno.h>
+
 enum { OTHERS_TRIED = 64 };
 
 /* Everyone with a message of this rank that has not ended, or not begun. */
@@ -32,6 +34,7 @@ void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t 
 
     op->status = status;
     op->failed_peer = peer;
+    op->lacked = status == -ETIME ? ibshift_opening_lacks(op, &op->lacked_first) : 0;
     ibshift_op_set_state(op, IBSHIFT_OP_DRAINING);
     exec->is_given_up = true;
     ibshift_net_give_up(exec->net, op->params.comm, &why); /* first: the net may tell the reason */

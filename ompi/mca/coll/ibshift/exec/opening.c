@@ -83,6 +83,19 @@ void ibshift_opening_annotate(const struct ibshift_op *op, const struct ibshift_
     }
 }
 
+uint32_t ibshift_opening_lacks(const struct ibshift_op *op, uint32_t *first)
+{
+    const struct ibshift_walk *walk =
+        op->params.opening != NULL ? &op->params.opening->child.walk : NULL;
+    uint32_t ranks = op->params.plan.ranks;
+
+    if (walk == NULL || walk->progress.received >= walk->rounds) {
+        return 0;
+    }
+    *first = 1u << walk->progress.received;
+    return *first < ranks - *first ? *first : ranks - *first;
+}
+
 bool ibshift_opening_has_told(const struct ibshift_opening *opening, uint32_t ranks, uint8_t what)
 {
     bool has_told = false;

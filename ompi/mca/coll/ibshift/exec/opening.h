@@ -39,6 +39,12 @@ bool ibshift_opening_admits(const struct ibshift_op *op, struct ibshift_net *net
 void ibshift_opening_annotate(const struct ibshift_op *op, const struct ibshift_step *step,
                               struct ibshift_net_message *message);
 
+/*
+ * Of a run that the opening holds up: one of so many ranks, from this distance to the right on, has not begun, as far as this
+ * rank can know; the first is the one that is awaited, and would tell of the others. 0: all that it must know have begun.
+ */
+uint32_t ibshift_opening_lacks(const struct ibshift_op *op, uint32_t *first);
+
 /* Whether any rank has, in a run that has ended without error: alike on all of them. */
 bool ibshift_opening_has_told(const struct ibshift_opening *opening, uint32_t ranks, uint8_t what);
 

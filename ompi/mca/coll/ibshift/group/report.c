@@ -6,7 +6,7 @@
 #include "exec/badge.h"
 #include "job/say.h"
 
-enum { NAME = 40, PEER_TEXT = 768 };
+enum { NAME = 40, PEER_TEXT = 768, CAUSE_TEXT = 512, NAMES_MOST = 16 };
 
 static uint32_t name_of(const struct ibshift_op *op, uint32_t rank)
 {
@@ -57,12 +57,30 @@ void ibshift_report_counts(const struct ibshift_group *group, uint32_t seq,
                  group->rank, ibshift_teller_host());
 }
 
+/* Where the deadline has ended an opened call, the rank that it names may wait itself: for one of those that it would tell of. */
+static void cause_text(const struct ibshift_op *op, char text[CAUSE_TEXT])
+{
+    uint32_t count = op->lacked;
+    size_t at = (size_t)snprintf(text, CAUSE_TEXT, "%s%s", ibshift_cause_text(op->status),
+                                 count > 1 ? "; or it waits itself, for one of the ranks" : "");
+
+    for (uint32_t i = 1; i < count && i <= NAMES_MOST && at < CAUSE_TEXT; i++) {
+        uint32_t rank = (op->params.rank + op->lacked_first + i) % op->params.plan.ranks;
+
+        at += (size_t)snprintf(text + at, CAUSE_TEXT - at, "%s %u", i > 1 ? "," : "",
+                               name_of(op, rank));
+    }
+    if (count > NAMES_MOST + 1 && at < CAUSE_TEXT) {
+        snprintf(text + at, CAUSE_TEXT - at, " and %u more", count - 1 - NAMES_MOST);
+    }
+}
+
 void ibshift_report(struct ibshift_group *group, struct ibshift_net *net,
                     const struct ibshift_op *op, const char *name)
 {
     struct ibshift_unlike *unlike = &group->ledger.unlike;
     uint32_t peer = op->failed_peer, rank = rank_of_peer(group, peer);
-    char text[PEER_TEXT] = "(this rank itself)", key[IBSHIFT_CALL_NUMBER];
+    char text[PEER_TEXT] = "(this rank itself)", cause[CAUSE_TEXT], key[IBSHIFT_CALL_NUMBER];
 
     if (rank != group->rank) {
         ibshift_net_describe(net, peer, text, sizeof(text));
@@ -91,7 +109,8 @@ void ibshift_report(struct ibshift_group *group, struct ibshift_net *net,
         ibshift_help("collective-given-up", name, group->name, ibshift_teller_host(),
                      name_of(op, op->params.rank), rank, ibshift_cause_text(op->status), text);
     } else {
+        cause_text(op, cause);
         ibshift_help("collective-failed", name, group->name, ibshift_teller_host(),
-                     name_of(op, op->params.rank), rank, ibshift_cause_text(op->status), text);
+                     name_of(op, op->params.rank), rank, cause, text);
     }
 }
