@@ -1,6 +1,7 @@
 /*
- * Neighborhood collectives in which something is wrong: each rank that lives gets an MPI error, in time.
+ * Neighborhood collectives, and all-to-alls, in which something is wrong: each rank that lives gets an MPI error, in time.
  *     neighbor_failing unlike BYTES   on a ring, rank 1 awaits one byte more from rank 0 than the BYTES that that sends
+ *     neighbor_failing empty BYTES    in an alltoallv, rank 0 sends rank 1 so many, which awaits none; -BYTES: the other way round
  *     neighbor_failing killed FORM    the last rank of a ring kills itself in the middle of many calls
  *     neighbor_failing graph -        in a graph, rank 0 has a neighbour that knows nothing of it
  *     neighbor_failing distributed -  each rank awaits the next one, which sends to the one behind it
@@ -51,6 +52,30 @@ static int unlike(int bytes)
     CHECK(bytes <= BYTES, "at most %d bytes", BYTES);
     for (int i = 0; i < CALLS && rc == MPI_SUCCESS; i++) {
         rc = MPI_Neighbor_alltoallv(send, scounts, at, MPI_BYTE, recv, rcounts, at, MPI_BYTE, comm);
+    }
+    return rc;
+}
+
+/* All others know of it when the connection of the two has ended. */
+static int empty(int bytes)
+{
+    int scounts[64], rcounts[64], at[64] = {0}, rc = MPI_SUCCESS;
+    MPI_Comm comm;
+
+    for (int i = 0; i < size; i++) {
+        scounts[i] = rcounts[i] = 8;
+        at[i] = 0;
+    }
+    if (rank == 0) {
+        scounts[1] = bytes > 0 ? bytes : 0;
+    } else if (rank == 1) {
+        rcounts[0] = bytes < 0 ? -bytes : 0;
+        at[0] = 8 * size;
+    }
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < CALLS && rc == MPI_SUCCESS; i++) {
+        rc = MPI_Alltoallv(send, scounts, at, MPI_BYTE, recv, rcounts, at, MPI_BYTE, comm);
     }
     return rc;
 }
@@ -147,6 +172,7 @@ int main(int argc, char **argv)
     signal(SIGALRM, hangs);
     alarm(PATIENCE);
     rc = strcmp(what, "unlike") == 0        ? unlike(atoi(argv[2]))
+         : strcmp(what, "empty") == 0       ? empty(atoi(argv[2]))
          : strcmp(what, "killed") == 0      ? killed(argv[2])
          : strcmp(what, "graph") == 0       ? graph()
          : strcmp(what, "distributed") == 0 ? distributed()

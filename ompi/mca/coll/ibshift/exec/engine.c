@@ -332,6 +332,18 @@ uint64_t ibshift_engine_held_up(struct ibshift_engine *engine, const struct ibsh
     return held_up;
 }
 
+bool ibshift_engine_runs(const struct ibshift_engine *engine, uint32_t comm,
+                         bool (*is_meant)(uint32_t number, uint32_t seq), uint32_t seq)
+{
+    const struct ibshift_op *op = engine->active;
+
+    while (op != NULL &&
+           (ibshift_net_comm(op->params.comm ^ comm) != 0 || !is_meant(op->seq, seq))) {
+        op = op->next_active;
+    }
+    return op != NULL;
+}
+
 /* Those that are queued now: one that asks for another turn waits for the next poll, which may bring
  * the room that it lacks. */
 static int run_queue(struct ibshift_engine *engine)

@@ -326,3 +326,11 @@ void ibshift_given_up_asked(struct ibshift_net *net, uint32_t peer,
         net->ops->abort(net, peer, theirs, &known->root);
     }
 }
+
+bool ibshift_given_up_has_ended(const struct ibshift_net *net, const struct ibshift_net_key *theirs)
+{
+    const struct ibshift_net_comms *comms = &net->given_up->comms;
+
+    return comms->has_ended != NULL && ibshift_given_up_comm(net->given_up, theirs->comm) == NULL &&
+           comms->has_ended(comms->context, ibshift_net_comm(theirs->comm), theirs->seq);
+}

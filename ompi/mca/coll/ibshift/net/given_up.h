@@ -116,4 +116,8 @@ bool ibshift_given_up_is_over(struct ibshift_net *net, uint32_t peer,
 void ibshift_given_up_asked(struct ibshift_net *net, uint32_t peer,
                             const struct ibshift_net_key *theirs);
 
+/* Whether who asks is to hear that the collective has ended here: then it waits for a block that is empty on this side. */
+bool ibshift_given_up_has_ended(const struct ibshift_net *net,
+                                const struct ibshift_net_key *theirs);
+
 #endif

@@ -72,6 +72,13 @@ static inline bool ibshift_ledger_find(const struct ibshift_ledger *ledger, uint
     return (((uint32_t)(call >> 32) ^ seq) >> (is_persistent ? IBSHIFT_RUN_BITS : 0)) == 0;
 }
 
+/* Of two numbers, not persistent ones, which are less than half of all apart. */
+static inline bool ibshift_number_is_until(uint32_t number, uint32_t last)
+{
+    return ((number | last) & IBSHIFT_PERSISTENT_SEQ) == 0 &&
+           (last - number) << 1 < IBSHIFT_PERSISTENT_SEQ;
+}
+
 /* In words, the same on all ranks: communicator.number, or communicator.pID.RUN of a persistent one. */
 enum { IBSHIFT_CALL_NUMBER = 40 };
 static inline void ibshift_call_number(uint32_t comm, uint32_t seq, char *text, size_t size)

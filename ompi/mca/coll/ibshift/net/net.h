@@ -176,6 +176,8 @@ struct ibshift_net_comms {
     /* Whether one of this number is on this side, and has this peer, or IBSHIFT_ANY_MEMBER. */
     bool (*is_here)(void *context, uint32_t comm, uint32_t member);
     struct ibshift_ledger *(*ledger)(void *context, uint32_t comm); /* may return NULL as well */
+    /* Whether this side began the collective of that number, and has ended it, so that no peer will get anything more of it. */
+    bool (*has_ended)(void *context, uint32_t comm, uint32_t seq);
 };
 
 struct ibshift_net_ops {

@@ -4,7 +4,16 @@
 
 #include "net/verbs/inside.h"
 
-enum { RECORDS_PER_POLL = 8 };
+enum {
+    RECORDS_PER_POLL = 8,
+    ENDED_POLLS = 256 /* a rank that asks again has polled a few times as often */
+};
+
+/* A message of the collective for which the peer has no other side. */
+struct empty {
+    const struct ibshift_net_key *key;
+    struct ibshift_note *note; /* NULL: there is none */
+};
 
 static void pull_came(struct ibshift_connection *c, const struct ibshift_wire *head,
                       const struct ibshift_wire_grant *body)
@@ -101,6 +110,38 @@ static void ask_came(struct ibshift_connection *c, const struct ibshift_wire *he
 {
     (void)body;
     ibshift_given_up_asked(&c->net->net, c->peer, &head->key);
+    if (ibshift_given_up_has_ended(&c->net->net, &head->key)) {
+        ibshift_nv_control(c, &head->key, IBSHIFT_WIRE_ENDED, NULL);
+    }
+}
+
+/* The message that has been said to have no other side most polls ago. */
+static void find_empty(struct ibshift_note *n, void *context)
+{
+    struct empty *empty = context;
+
+    if (ibshift_net_is_of(&n->match.key, empty->key->comm, empty->key->seq) &&
+        (n->kind == IBSHIFT_NOTE_RECV || (n->kind == IBSHIFT_NOTE_LONG && !n->is_granted))) {
+        uint32_t polls = n->connection->net->polls;
+
+        n->ended = n->ended == 0 ? (polls - 1) | 1 : n->ended;
+        if (empty->note == NULL || polls - n->ended > polls - empty->note->ended) {
+            empty->note = n;
+        }
+    }
+}
+
+/* What the peer has sent may have been overtaken by this word. It is not by the next one, after polls that would have brought it. */
+static void ended_came(struct ibshift_connection *c, const struct ibshift_wire *head,
+                       const struct ibshift_wire_grant *body)
+{
+    struct empty empty = {.key = &head->key};
+
+    (void)body;
+    ibshift_nv_each(c, find_empty, &empty);
+    if (empty.note != NULL && c->net->polls - empty.note->ended > ENDED_POLLS) {
+        (void)ibshift_nv_mismatch(c, &empty.note->match.key, empty.note->length, 0);
+    }
 }
 
 static void (*const control_handlers[])(struct ibshift_connection *c,
@@ -113,6 +154,7 @@ static void (*const control_handlers[])(struct ibshift_connection *c,
     [IBSHIFT_WIRE_RING] = ibshift_nv_ring_came,
     [IBSHIFT_WIRE_ABORT] = abort_came,
     [IBSHIFT_WIRE_ASK] = ask_came,
+    [IBSHIFT_WIRE_ENDED] = ended_came,
 };
 
 static void control_came(struct ibshift_connection *c, const struct ibshift_wire *head,

@@ -83,6 +83,8 @@ struct ibshift_note {
     size_t length;
     size_t done; /* LONG: bytes posted; RECV in pieces: bytes that have come */
     uint64_t cookie;
+    uint32_t
+        ended; /* polls when the peer first said that it has ended the collective; 0: not yet */
     struct ibshift_region *region; /* to be put back at the end, or NULL */
     struct ibshift_wire_grant to;  /* LONG, GRANT, CONTROL */
     union {                        /* by kind */

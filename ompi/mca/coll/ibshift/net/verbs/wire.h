@@ -22,6 +22,7 @@ enum ibshift_wire_kind {
     IBSHIFT_WIRE_RING,     /* a ring for your short messages */
     IBSHIFT_WIRE_ABORT,    /* I have given this collective up, because of peer id, errno pieces */
     IBSHIFT_WIRE_ASK,      /* do you take part in this collective? */
+    IBSHIFT_WIRE_ENDED,    /* I have, and need and give nothing more */
 };
 
 enum {                           /* flags */
