@@ -63,8 +63,10 @@ void ranks_barrier(struct ranks *ranks, int number)
 
 static int run_rank(struct ranks *ranks, int (*body)(struct ranks *))
 {
-    struct ibshift_verbs_options open = {
-        .max_ports = ranks->max_ports, .gid_index = -1, .fork = -1, .ports = ranks->ports};
+    struct ibshift_verbs_options open = {.max_ports = ranks->max_ports,
+                                         .gid_index = -1,
+                                         .survives_fork = true,
+                                         .ports = ranks->ports};
     char error[256] = "";
     size_t size;
     int rc = ibshift_verbs_open(&open, &ranks->verbs, error, sizeof(error));

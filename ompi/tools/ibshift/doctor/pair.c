@@ -182,7 +182,7 @@ static int with_verbs(struct doctor *d, int fd, struct ibshift_verbs *verbs, str
 
 int doctor_pair(struct doctor *d, int fd, int self)
 {
-    struct ibshift_verbs_options open = {.max_ports = 1, .gid_index = -1, .fork = -1};
+    struct ibshift_verbs_options open = {.max_ports = 1, .gid_index = -1, .survives_fork = true};
     struct ibshift_verbs *verbs;
     struct pair p = {.self = self};
     char error[DOCTOR_TEXT] = "", go = 1;

@@ -201,7 +201,7 @@ static void mark_used(struct info_devices *devices, const struct ibshift_verbs *
 static void devices_find(struct info_devices *devices, const char *list, int most, int gid_index)
 {
     struct ibshift_verbs_options options = {
-        .ports = list, .max_ports = most, .gid_index = gid_index, .fork = 0};
+        .ports = list, .max_ports = most, .gid_index = gid_index};
     struct ibshift_verbs *verbs;
     hwloc_topology_t topology = NULL;
 
@@ -222,12 +222,12 @@ static void devices_find(struct info_devices *devices, const char *list, int mos
     }
 }
 
-static int number_of(const struct info_component *c, const char *name, int initial)
+/* Out of its range the component takes the initial value, which is the least. */
+static int number_of(const struct info_component *c, const char *name, int least, int most)
 {
-    const char *text = param_value(c, name);
     long value;
 
-    return cli_parse_long(text, -1, 255, &value) == 0 ? (int)value : initial;
+    return cli_parse_long(param_value(c, name), least, most, &value) == 0 ? (int)value : least;
 }
 
 /* As the component does. */
@@ -253,6 +253,6 @@ void info_machine(struct info *info)
     info->model = param_value(c, "model");
     info->fabric = param_value(c, "fabric");
     find_site_fabric(info, param_value(c, "site"));
-    devices_find(&info->devices, param_value(c, "device"), number_of(c, "ports", 1),
-                 number_of(c, "gid_index", -1));
+    devices_find(&info->devices, param_value(c, "device"),
+                 number_of(c, "ports", 1, IBSHIFT_PORTS_MAX), number_of(c, "gid_index", -1, 255));
 }

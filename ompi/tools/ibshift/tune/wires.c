@@ -40,7 +40,7 @@ static int give_node(void *context, uint32_t peer, struct ibshift_node_card *car
 static void open_verbs(struct tune_wires *w)
 {
     struct ibshift_verbs_options options = {
-        .ports = setting("device"), .max_ports = 1, .gid_index = -1, .fork = -1};
+        .ports = setting("device"), .max_ports = 1, .gid_index = -1, .survives_fork = true};
     struct tune_card *own = &w->cards[w->rank];
     struct ibshift_verbs_blob blob;
     size_t size;

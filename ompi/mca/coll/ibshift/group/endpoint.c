@@ -55,7 +55,7 @@ static int open_adapter(char *error, size_t size)
         .service_level = ibshift_params.service_level < 0 ? 0 : ibshift_params.service_level,
         .traffic_class = ibshift_params.traffic_class,
         .pkey = ibshift_params.pkey,
-        .fork = -1,
+        .survives_fork = true,
         .topology = own.launch->topology,
     };
     struct ibshift_net_verbs_options options = ibshift_net_verbs_defaults;

@@ -178,41 +178,14 @@ __attribute__((format(printf, 4, 5))) static int fail(int status, char *error, s
     return status;
 }
 
-static int check_options(const struct ibshift_verbs_options *o, char *error, size_t size)
+/* Numbers have the ranges of the component's parameters. */
+static int check_ports(const struct ibshift_verbs_options *o, char *error, size_t size)
 {
     const char *at;
 
-    if (o->max_ports < 1 || o->max_ports > IBSHIFT_PORTS_MAX) {
-        return fail(-EINVAL, error, size, "%d ports: must be 1 to %d", o->max_ports,
-                    IBSHIFT_PORTS_MAX);
-    }
-    if (o->gid_index < -1 || o->gid_index > 255) {
-        return fail(-EINVAL, error, size, "GID index %d: must be -1 to 255", o->gid_index);
-    }
-    if (o->service_level < 0 || o->service_level > 15) {
-        return fail(-EINVAL, error, size, "service level %d: must be 0 to 15", o->service_level);
-    }
-    if (o->traffic_class < 0 || o->traffic_class > 255) {
-        return fail(-EINVAL, error, size, "traffic class %d: must be 0 to 255", o->traffic_class);
-    }
-    if (o->pkey < 0 || o->pkey > 0xffff) {
-        return fail(-EINVAL, error, size, "partition key %d: must be 0 to 65535 (0xffff)", o->pkey);
-    }
     if (o->ports != NULL && ibshift_port_list_check(o->ports, &at) != 0) {
         return fail(-EINVAL, error, size, "ports \"%s\": at \"%s\": expected name[:port],...",
                     o->ports, at);
-    }
-    return 0;
-}
-
-/* Before the first registration; harmless when someone else has asked for it already. */
-static int ask_fork_safety(int policy, char *error, size_t size)
-{
-    int rc = policy == 0 ? 0 : ibv_fork_init();
-    if (rc != 0 && policy > 0) {
-        return fail(-rc, error, size,
-                    "fork safety is not available (%s): memory was registered before",
-                    strerror(rc));
     }
     return 0;
 }
@@ -367,13 +340,16 @@ int ibshift_verbs_open(const struct ibshift_verbs_options *options, struct ibshi
                        char *error, size_t error_size)
 {
     int count = 0;
-    int rc = check_options(options, error, error_size);
+    int rc = check_ports(options, error, error_size);
     struct ibv_device **list = rc == 0 ? ibv_get_device_list(&count) : NULL;
 
     if (rc == 0 && (list == NULL || count == 0)) {
         rc = fail(-ENODEV, error, error_size, "no RDMA device");
     }
-    rc = rc != 0 ? rc : ask_fork_safety(options->fork, error, error_size);
+    if (rc == 0 && options->survives_fork) {
+        (void)
+            ibv_fork_init(); /* before the first registration; others may have asked for it already */
+    }
     struct ibshift_verbs *v = rc == 0 ? calloc(1, sizeof(*v)) : NULL;
     if (rc == 0 && v == NULL) {
         rc = fail(-ENOMEM, error, error_size, "out of memory");

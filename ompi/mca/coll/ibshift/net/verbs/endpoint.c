@@ -311,27 +311,6 @@ static const struct ibshift_net_ops ops = {
 static const struct ibshift_nv_senders senders = {.send_note = ibshift_nv_send_note,
                                                   .write = ibshift_nv_write};
 
-static int check_options(const struct ibshift_net_verbs_options *o, char *error, size_t size)
-{
-    size_t least = ibshift_net_verbs_memory_min(o);
-
-    if (o->max_eager < 64 || o->max_eager > 1 << 20) {
-        snprintf(error, size, "an eager limit of %zu bytes: must be 64 to 1048576", o->max_eager);
-    } else if (o->memory < least) {
-        snprintf(error, size,
-                 "%zu bytes of memory: must be at least %zu with an eager limit of %zu", o->memory,
-                 least, o->max_eager);
-    } else if (o->queue < 8 || o->queue > 4096) {
-        snprintf(error, size, "send queues of %u requests: must be 8 to 4096", o->queue);
-    } else if (o->timeout < 1 || o->timeout > 31 || o->retry < 0 || o->retry > 7) {
-        snprintf(error, size, "timeout %d, retry %d: must be 1 to 31, 0 to 7", o->timeout,
-                 o->retry);
-    } else {
-        return 0;
-    }
-    return -EINVAL;
-}
-
 static int create(struct ibshift_verbs *verbs, const struct ibshift_net_verbs_options *options,
                   struct ibshift_net **net, char *error, size_t error_size)
 {
@@ -433,10 +412,6 @@ int ibshift_net_verbs_create(struct ibshift_verbs *verbs,
 {
     struct ibshift_net_verbs_options less = *options;
     size_t least = ibshift_net_verbs_memory_min(options);
-
-    if (check_options(options, error, error_size) != 0) {
-        return -EINVAL;
-    }
     int rc = create(verbs, &less, net, error, error_size);
     while (rc == -ENOMEM && less.memory > least) {
         less.memory = less.memory / 2 > least ? less.memory / 2 : least;

@@ -17,15 +17,14 @@ struct ibshift_verbs; /* the opened ports of this process */
 struct ibv_mr;
 
 struct ibshift_verbs_options {
-    const char *ports; /* "name[:port],..."; NULL or "": the nearest */
-    int max_ports;     /* 1..IBSHIFT_PORTS_MAX */
-    int gid_index;     /* -1: chosen, see blob.h */
-    int service_level; /* 0..15 */
-    int traffic_class; /* 0..255, of the global header */
-    int pkey;          /* partition key, with or without its upper bit; 0: see blob.h */
-    int fork;          /* 1: memory stays safe when the program forks, or open fails; 0: not asked;
-                          -1: where it can be had */
-    void *topology;    /* hwloc_topology_t of this machine; NULL: every port is as near */
+    const char *ports;  /* "name[:port],..."; NULL or "": the nearest */
+    int max_ports;      /* 1..IBSHIFT_PORTS_MAX */
+    int gid_index;      /* -1: chosen, see blob.h */
+    int service_level;  /* 0..15 */
+    int traffic_class;  /* 0..255, of the global header */
+    int pkey;           /* partition key, with or without its upper bit; 0: see blob.h */
+    bool survives_fork; /* where it can be had: memory stays safe when the program forks */
+    void *topology;     /* hwloc_topology_t of this machine; NULL: every port is as near */
 };
 
 /*
