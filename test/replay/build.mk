@@ -12,6 +12,8 @@ KERNEL := getrlimit clock_gettime getpid kill nanosleep usleep sched_yield open 
 MEMORY := malloc calloc realloc posix_memalign aligned_alloc strdup free
 NETS := ibshift_net_verbs_create ibshift_net_node_create ibshift_engine_create ibshift_engine_progress \
 	ibshift_engine_free ibshift_report ibshift_report_counts
+VERBS := $(addprefix ibv_,open_device alloc_pd create_cq create_qp create_srq create_ah modify_qp query_device query_gid \
+	query_pkey get_device_list)
 wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
 CFLAGS := -MMD -MP -std=gnu11 -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter -fPIC -ftls-model=initial-exec -D_GNU_SOURCE=1 -I$(COMPONENT) -I$(HCA) -I$(TOP)/ompi/tools/ibshift \
 	-I$(TOP)/test/replay -DPACKAGE_VERSION='"replay"'
@@ -44,7 +46,7 @@ $(OUT)/world/%.o: $(TOP)/%.c $(TOP)/test/replay/build.mk
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -MT $@ -c -o $@ $<
 $(OUT)/rank.so: $(call objects,$(rank),rank)
-	$(CC) -shared -Wl,-Bsymbolic $(call wrap,$(KERNEL) $(MEMORY) $(NETS)) -o $@ $^ $(OMPI) -lhwloc -libverbs -lm
+	$(CC) -shared -Wl,-Bsymbolic $(call wrap,$(KERNEL) $(MEMORY) $(NETS) $(VERBS)) -o $@ $^ $(OMPI) -lhwloc -libverbs -lm
 $(OUT)/replay: $(call objects,$(world),world) $(OUT)/rank.so
 	$(CC) -rdynamic $(call wrap,$(KERNEL)) -o $@ $(filter %.o,$^) $(libraries) -ldl -lm -lpthread
 	for i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do cp $(OUT)/rank.so $@.rank$$i.so; done

@@ -33,7 +33,7 @@ static struct {
     const struct program *program;
     const char *folder;
     uint64_t random;
-    uint64_t cases[PROGRAM_RANKS][4]; /* from FAULT_NO_MEMORY on */
+    uint64_t cases[PROGRAM_RANKS][5]; /* from FAULT_NO_MEMORY on */
     bool is_acted[PROGRAM_FAULTS];
     uint64_t ahead[PROGRAM_RANKS], faster[PROGRAM_RANKS]; /* clocks: ns, parts of a million */
     uint64_t rarely; /* of a hostile one: one time of so many */
@@ -300,7 +300,7 @@ uint64_t faults_left(int rank, uint64_t branches)
 
 bool replay_strikes(enum program_fault fault)
 {
-    static const char *const names[] = {"no memory", "no room", "no copy", "no file"};
+    static const char *const names[] = {"no memory", "no room", "no copy", "no file", "no verb"};
     int self = replay_self(), which = (int)fault - FAULT_NO_MEMORY;
     uint64_t count = self < 0 ? 0 : ++f.cases[self][which];
 
@@ -311,7 +311,7 @@ bool replay_strikes(enum program_fault fault)
             count < act->at + act->count) {
             story_count(COUNT_NO_MEMORY + (unsigned)which, 1);
             replay_say("%s", names[which]);
-            if (fault == FAULT_NO_MEMORY || fault == FAULT_NO_FILE) {
+            if (fault != FAULT_NO_ROOM && fault != FAULT_NO_COPY) {
                 causes_happened(self, CAUSE_MEMORY, replay_now());
             }
             return true;

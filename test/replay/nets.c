@@ -1,9 +1,11 @@
 /*
  * Between the component and its library (--wrap): hosts of their own, limits of the nets that nobody can set, what has
- * moved, and what has failed.
+ * moved, what has failed, and what the adapter refuses.
  */
 #include "ompi.h"
 
+#include <errno.h>
+#include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,4 +117,80 @@ void __wrap_ibshift_report_counts(const struct ibshift_group *group, uint32_t se
 {
     ompi_failed(comm_of(group), -EPROTO, (int)group->peers[unlike->from]);
     __real_ibshift_report_counts(group, seq, unlike, name);
+}
+
+extern __typeof__(ibv_open_device) __real_ibv_open_device, __wrap_ibv_open_device;
+extern __typeof__(ibv_alloc_pd) __real_ibv_alloc_pd, __wrap_ibv_alloc_pd;
+extern __typeof__(ibv_create_cq) __real_ibv_create_cq, __wrap_ibv_create_cq;
+extern __typeof__(ibv_create_qp) __real_ibv_create_qp, __wrap_ibv_create_qp;
+extern __typeof__(ibv_create_srq) __real_ibv_create_srq, __wrap_ibv_create_srq;
+extern __typeof__(ibv_create_ah) __real_ibv_create_ah, __wrap_ibv_create_ah;
+extern __typeof__(ibv_modify_qp) __real_ibv_modify_qp, __wrap_ibv_modify_qp;
+extern __typeof__(ibv_query_device) __real_ibv_query_device, __wrap_ibv_query_device;
+extern __typeof__(ibv_query_gid) __real_ibv_query_gid, __wrap_ibv_query_gid;
+extern __typeof__(ibv_query_pkey) __real_ibv_query_pkey, __wrap_ibv_query_pkey;
+extern __typeof__(ibv_get_device_list) __real_ibv_get_device_list, __wrap_ibv_get_device_list;
+
+static bool fails(int error)
+{
+    bool strikes = replay_strikes(FAULT_NO_VERB);
+
+    errno = strikes ? error : errno;
+    return strikes;
+}
+
+struct ibv_device **__wrap_ibv_get_device_list(int *count)
+{
+    return fails(ENOSYS) ? NULL : __real_ibv_get_device_list(count);
+}
+
+struct ibv_context *__wrap_ibv_open_device(struct ibv_device *device)
+{
+    return fails(EIO) ? NULL : __real_ibv_open_device(device);
+}
+
+struct ibv_pd *__wrap_ibv_alloc_pd(struct ibv_context *context)
+{
+    return fails(ENOMEM) ? NULL : __real_ibv_alloc_pd(context);
+}
+
+struct ibv_cq *__wrap_ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+                                    struct ibv_comp_channel *channel, int vector)
+{
+    return fails(ENOMEM) ? NULL : __real_ibv_create_cq(context, cqe, cq_context, channel, vector);
+}
+
+struct ibv_qp *__wrap_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+    return fails(ENOMEM) ? NULL : __real_ibv_create_qp(pd, attr);
+}
+
+struct ibv_srq *__wrap_ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+    return fails(ENOMEM) ? NULL : __real_ibv_create_srq(pd, attr);
+}
+
+struct ibv_ah *__wrap_ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+    return fails(EINVAL) ? NULL : __real_ibv_create_ah(pd, attr);
+}
+
+int __wrap_ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+    return fails(EIO) ? EIO : __real_ibv_modify_qp(qp, attr, mask);
+}
+
+int __wrap_ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+    return fails(EIO) ? EIO : __real_ibv_query_device(context, attr);
+}
+
+int __wrap_ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
+{
+    return fails(EIO) ? -1 : __real_ibv_query_gid(context, port, index, gid);
+}
+
+int __wrap_ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
+{
+    return fails(EIO) ? -1 : __real_ibv_query_pkey(context, port, index, pkey);
 }

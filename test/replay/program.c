@@ -178,6 +178,7 @@ static void make_act(struct program_act *act, const struct program *program, uin
         act->count = below(random, 1ull << below(random, 10));
         break;
     case FAULT_NO_FILE:
+    case FAULT_NO_VERB:
         act->at = 1 + below(random, 1ull << below(random, 7));
         break;
     case FAULT_NO_ROOM:
@@ -283,6 +284,8 @@ static void print_act(const struct program_act *act)
                                         [FAULT_NO_ROOM] = "finds no room in shared memory from try",
                                         [FAULT_NO_COPY] = "may not copy between processes from try",
                                         [FAULT_NO_FILE] = "opens and maps no file from try",
+                                        [FAULT_NO_VERB] =
+                                            "has calls to its adapter refused from number",
                                         [FAULT_CLOCK_JUMPS] = "has a clock that jumps at branch",
                                         [FAULT_HOSTILE] = "has garbage for others from branch"};
 

@@ -62,6 +62,7 @@ enum program_fault {
     FAULT_NO_ROOM,     /* in the folder of shared memory */
     FAULT_NO_COPY,     /* the kernel does not copy between processes */
     FAULT_NO_FILE,     /* no file is opened or mapped: no descriptor is left, or no address space */
+    FAULT_NO_VERB,     /* the adapter refuses a call */
     FAULT_CLOCK_JUMPS, /* of its host, at its branch number `at` */
     FAULT_HOSTILE,     /* from there on what others see of it is garbage, one time of `count` */
     PROGRAM_FAULT_KINDS

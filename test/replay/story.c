@@ -53,6 +53,7 @@ static const char *const names[COUNTS] = {
     [COUNT_NO_ROOM] = "times without room in the folder of shared memory",
     [COUNT_NO_COPY] = "copies that the kernel refused",
     [COUNT_NO_FILE] = "files that could not be opened or mapped",
+    [COUNT_NO_VERB] = "calls that the adapter refused",
     [COUNT_JUMPS] = "clocks that jumped",
     [COUNT_GARBAGE] = "times that a hostile rank spoilt what others see",
     [COUNT_DATAGRAMS] = "datagrams of strangers",

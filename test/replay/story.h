@@ -27,6 +27,7 @@ enum story_count {
     COUNT_NO_ROOM,
     COUNT_NO_COPY,
     COUNT_NO_FILE,
+    COUNT_NO_VERB,
     COUNT_JUMPS,
     COUNT_GARBAGE,
     COUNT_DATAGRAMS,
