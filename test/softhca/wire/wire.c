@@ -67,6 +67,20 @@ static uint32_t target_port(const struct shm_qp *source, const struct shm_av *av
     return av_is_multicast(av) ? SHM_NONE : av_port(av);
 }
 
+/* A datagram to a group is there when the farthest of its members can have it. */
+static uint32_t hops_to_group(const struct shm_qp *source, const struct shm_av *av)
+{
+    uint32_t members[SHM_MEMBERS], links[WIRE_HOPS], most = 1;
+    uint32_t n = mcast_members(source->port, av, members);
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t hops = path(source->port, shm.qps[members[i]].port, 0, links);
+
+        most = hops > most ? hops : most;
+    }
+    return most;
+}
+
 bool wire_start(uint32_t index, struct shm_wqe *wqe, uint64_t now)
 {
     const struct shm_qp *source = &shm.qps[index];
@@ -84,7 +98,9 @@ bool wire_start(uint32_t index, struct shm_wqe *wqe, uint64_t now)
         r.back_gate = to;
         r.hops = path(to, source->port, back, r.link);
     }
-    r.latency = latency(r.hops);
+    r.latency = latency(to == SHM_NONE && source->type == IBV_QPT_UD && av_is_multicast(av)
+                            ? hops_to_group(source, av)
+                            : r.hops);
     net = the_net();
     lock_take(&shm.wire->lock);
     wqe->wire = wire_net_send(&net, &r, now);
