@@ -1,0 +1,238 @@
+/* Joining a multicast group by the kernel's own interface, which librdmacm uses too: what it takes is four commands. */
+#include "net/cast/join.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <rdma/rdma_user_cm.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/verbs/device.h"
+
+enum { PATIENCE = 5000 /* ms */, MULTICAST_JOIN = 12, NAME = 160 };
+
+#define DEVICE "/dev/infiniband/rdma_cm"
+
+/* 0 or a negative errno. body: of the kernel's struct of this command. */
+static int command(int device, uint32_t number, const void *body, size_t size, size_t answer)
+{
+    struct {
+        struct rdma_ucm_cmd_hdr head;
+        _Alignas(8) uint8_t body[sizeof(struct rdma_ucm_join_mcast)];
+    } all = {.head = {.cmd = number, .in = (uint16_t)size, .out = (uint16_t)answer}};
+    size_t bytes = sizeof(all.head) + size;
+
+    memcpy(all.body, body, size);
+    return write(device, &all, bytes) == (ssize_t)bytes ? 0 : -errno;
+}
+
+/* The network interface over the port, as sysfs names it for the GID that is used. */
+static int interface_of(const struct ibshift_port *port, char name[IFNAMSIZ])
+{
+    char path[NAME];
+    ssize_t n;
+    int file;
+
+    snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%u/gid_attrs/ndevs/%u",
+             ibv_get_device_name(port->device->context->device), port->number, port->gid_index);
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    n = file < 0 ? -1 : read(file, name, IFNAMSIZ - 1);
+    if (file >= 0) {
+        close(file);
+    }
+    if (n <= 0) {
+        return -ENODEV;
+    }
+    name[n] = '\0';
+    name[strcspn(name, "\n")] = '\0';
+    return 0;
+}
+
+static int address_of(const char *name, struct sockaddr_in *address)
+{
+    struct ifreq asked = {0};
+    int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int rc;
+
+    if (any < 0) {
+        return -errno;
+    }
+    snprintf(asked.ifr_name, sizeof(asked.ifr_name), "%s", name);
+    rc = ioctl(any, SIOCGIFADDR, &asked) == 0 ? 0 : -errno;
+    close(any);
+    memcpy(address, &asked.ifr_addr, sizeof(*address));
+    return rc;
+}
+
+static int bind_to(struct ibshift_join *join, const struct sockaddr_in *address)
+{
+    struct rdma_ucm_create_id_resp made;
+    struct rdma_ucm_create_id create = {
+        .uid = 1, .response = (uintptr_t)&made, .ps = RDMA_PS_UDP, .qp_type = IBV_QPT_UD};
+    struct rdma_ucm_bind bind = {.addr_size = sizeof(*address)};
+    int rc =
+        command(join->device, RDMA_USER_CM_CMD_CREATE_ID, &create, sizeof(create), sizeof(made));
+
+    if (rc != 0) {
+        return rc;
+    }
+    bind.id = join->id = made.id;
+    memcpy(&bind.addr, address, sizeof(*address));
+    return command(join->device, RDMA_USER_CM_CMD_BIND, &bind, sizeof(bind), 0);
+}
+
+/* The interface is of the partition that the net uses, and of its port. */
+static int check(const struct ibshift_join *join, const struct ibshift_verbs *verbs, char *error,
+                 size_t size)
+{
+    struct rdma_ucm_query_addr_resp is = {0};
+    struct rdma_ucm_query query = {
+        .response = (uintptr_t)&is, .id = join->id, .option = RDMA_USER_CM_QUERY_ADDR};
+    const struct ibshift_port *port = &verbs->ports[0];
+    uint16_t ours = verbs->blob.address[0].pkey;
+    int rc = command(join->device, RDMA_USER_CM_CMD_QUERY, &query, sizeof(query), sizeof(is));
+
+    if (rc != 0) {
+        snprintf(error, size, "the connection manager does not tell its port: %s", strerror(-rc));
+    } else if (is.node_guid != ibv_get_device_guid(port->device->context->device) ||
+               is.port_num != port->number) {
+        snprintf(error, size, "its network interface belongs to another port");
+        rc = -ENODEV;
+    } else if (!verbs->blob.address[0].is_ethernet &&
+               ((be16toh(is.pkey) ^ ours) & IBSHIFT_PKEY_PARTITION) != 0) {
+        snprintf(error, size,
+                 "its network interface is in partition 0x%x, messages go in 0x%x "
+                 "(coll_ibshift_pkey)",
+                 be16toh(is.pkey), ours);
+        rc = -ENOKEY;
+    }
+    return rc;
+}
+
+int ibshift_join_open(const struct ibshift_verbs *verbs, struct ibshift_join *join, char *error,
+                      size_t size)
+{
+    const struct ibshift_port *port = &verbs->ports[0];
+    struct sockaddr_in address = {0};
+    char name[IFNAMSIZ] = "";
+    int rc;
+
+    join->is_ethernet = verbs->blob.address[0].is_ethernet;
+    join->device = open(DEVICE, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (join->device < 0) {
+        rc = -errno;
+        snprintf(error, size, "%s: %s (is the module rdma_ucm loaded?)", DEVICE, strerror(-rc));
+        return rc;
+    }
+    if (interface_of(port, name) != 0) {
+        snprintf(error, size, "%s:%u has no network interface (IPoIB, on Ethernet the port's own)",
+                 ibv_get_device_name(port->device->context->device), port->number);
+        rc = -ENODEV;
+    } else {
+        rc = address_of(name, &address);
+        rc = rc == 0 ? bind_to(join, &address) : rc;
+        if (rc != 0) {
+            snprintf(error, size, "%s has no IPv4 address that the connection manager takes: %s",
+                     name, strerror(-rc));
+        }
+    }
+    rc = rc == 0 ? check(join, verbs, error, size) : rc;
+    if (rc != 0) {
+        ibshift_join_close(join);
+    }
+    return rc;
+}
+
+static int answer(struct ibshift_join *join, struct rdma_ucm_event_resp *event)
+{
+    struct rdma_ucm_get_event get = {.response = (uintptr_t)event};
+    struct pollfd wait = {.fd = join->device, .events = POLLIN};
+    int n;
+
+    do {
+        n = poll(&wait, 1, PATIENCE);
+    } while (n < 0 && errno == EINTR);
+    if (n <= 0) {
+        return n == 0 ? -ETIMEDOUT : -errno;
+    }
+    return command(join->device, RDMA_USER_CM_CMD_GET_EVENT, &get, sizeof(get), sizeof(*event));
+}
+
+static void set_place(const struct rdma_ucm_ud_param *is, struct ibshift_cast_place *place)
+{
+    memcpy(place->gid, is->ah_attr.grh.dgid, sizeof(place->gid));
+    place->lid = is->ah_attr.dlid;
+    place->service_level = is->ah_attr.sl;
+    place->gid_index = is->ah_attr.grh.sgid_index;
+    place->hops = is->ah_attr.grh.hop_limit;
+    place->port = is->ah_attr.port_num;
+    place->key = is->qkey;
+}
+
+/* How the kernel takes a group: the one that the subnet administrator is to make, or has made, as IPv6; on Ethernet one of IPv4,
+   drawn where there is none yet, among those for use within an organization. */
+static uint16_t name_group(const struct ibshift_join *join, const uint8_t gid[16], void *address)
+{
+    static const uint8_t none[16];
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+    struct sockaddr_in in = {.sin_family = AF_INET};
+    uint32_t drawn = 0;
+
+    if (!join->is_ethernet) {
+        memcpy(&in6.sin6_addr, gid, 16);
+        memcpy(address, &in6, sizeof(in6));
+        return sizeof(in6);
+    }
+    if (memcmp(gid, none, 16) == 0) {
+        (void)getrandom(&drawn, sizeof(drawn), 0);
+        in.sin_addr.s_addr = htonl(239u << 24 | 192u << 16 | (drawn & 0x3ffff));
+    } else {
+        memcpy(&in.sin_addr, gid + 12, 4);
+    }
+    memcpy(address, &in, sizeof(in));
+    return sizeof(in);
+}
+
+int ibshift_join_group(struct ibshift_join *join, struct ibshift_cast_place *place, char *error,
+                       size_t size)
+{
+    struct rdma_ucm_create_id_resp made;
+    struct rdma_ucm_join_mcast want = {.response = (uintptr_t)&made,
+                                       .uid = 2,
+                                       .id = join->id,
+                                       .join_flags = RDMA_MC_JOIN_FLAG_FULLMEMBER};
+    struct rdma_ucm_event_resp event = {0};
+    int rc;
+
+    want.addr_size = name_group(join, place->gid, &want.addr);
+    rc = command(join->device, RDMA_USER_CM_CMD_JOIN_MCAST, &want, sizeof(want), sizeof(made));
+    rc = rc == 0 ? answer(join, &event) : rc;
+    if (rc == -ETIMEDOUT) {
+        snprintf(error, size, "the subnet administrator did not answer within %d s",
+                 PATIENCE / 1000);
+        return rc;
+    }
+    if (rc != 0 || event.event != MULTICAST_JOIN || event.status != 0) {
+        rc = rc != 0 ? rc : event.status != 0 ? -abs((int)event.status) : -EPROTO;
+        snprintf(error, size, "the subnet administrator refused the group: %s", strerror(-rc));
+        return rc;
+    }
+    set_place(&event.param.ud, place);
+    return 0;
+}
+
+void ibshift_join_close(struct ibshift_join *join)
+{
+    if (join->device >= 0) {
+        close(join->device);
+    }
+    join->device = -1;
+}
