@@ -80,7 +80,8 @@ static void price(const struct ibshift_question *question, uint64_t messages, do
 
     request.limit = messages;
     request.most = most;
-    if (plan.neighbors != NULL) { /* of the graph, a rank knows its own part only */
+    if (plan.neighbors != NULL ||
+        plan.listed != NULL) { /* a rank knows its own part only; it cannot be among fewer ranks */
         choice->price = (struct ibshift_price){.last = -1};
         return;
     }
@@ -110,7 +111,9 @@ static double bound(const struct ibshift_question *question, const struct ibshif
     struct ibshift_plan plan;
     struct ibshift_price_request request = request_of(question, choice, &plan);
 
-    return plan.ranks > FEWEST && plan.neighbors == NULL ? ibshift_bound(&request) : 0;
+    return plan.ranks > FEWEST && plan.neighbors == NULL && plan.listed == NULL
+               ? ibshift_bound(&request)
+               : 0;
 }
 
 /* One without a price is better than nothing only. */

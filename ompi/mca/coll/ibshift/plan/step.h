@@ -108,6 +108,7 @@ struct ibshift_order;
 struct ibshift_stages;
 struct ibshift_nodes;
 struct ibshift_neighbors;
+struct ibshift_listed;
 
 /*
  * All that a plan depends on. Pointers belong to the caller and outlive every use.
@@ -128,6 +129,7 @@ struct ibshift_plan {
     const struct ibshift_nodes *nodes;   /* plan/nodes.h; NULL: one rank a node */
     const struct ibshift_neighbors *neighbors; /* plan/neighbors.h; NULL: a ring */
     const uint32_t *split;                     /* ranks + 1 entries; NULL: m / 2 */
+    const struct ibshift_listed *listed;       /* plan/listed.h; of its row alone */
 };
 
 static inline bool ibshift_step_is_local(const struct ibshift_step *step)
