@@ -160,3 +160,321 @@ static int32_t number_of(struct ibshift_text *text, const struct tag *tag, const
     }
     return number;
 }
+
+static enum ibshift_collective collective_of(struct ibshift_text *text, const struct tag *tag)
+{
+    static const struct {
+        const char *name;
+        enum ibshift_collective collective;
+    } names[] = {{"allgather", IBSHIFT_ALLGATHER},
+                 {"allreduce", IBSHIFT_ALLREDUCE},
+                 {"alltoall", IBSHIFT_ALLTOALL},
+                 {"reducescatter", IBSHIFT_REDUCE_SCATTER},
+                 {"reduce_scatter", IBSHIFT_REDUCE_SCATTER}};
+    struct piece value = value_of(text, tag, "coll");
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (is_word(value, names[i].name)) {
+            return names[i].collective;
+        }
+    }
+    ibshift_text_fail(text,
+                      "coll=\"%.*s\": can be allgather, allreduce, alltoall or reduce_scatter",
+                      brief(value), value.at);
+    return IBSHIFT_BARRIER;
+}
+
+static void *make_room(struct reader *r, void *array, uint32_t count, uint32_t *room, size_t size)
+{
+    void *more = array;
+
+    if (count == *room) {
+        *room = *room > 0 ? 2 * *room : 64;
+        more = realloc(array, *room * size);
+        if (more == NULL) {
+            *room = count;
+            ibshift_text_fail(&r->text, "no memory");
+            r->text.rc = -ENOMEM;
+            return array;
+        }
+    }
+    return more;
+}
+
+static uint8_t buffer_of(struct ibshift_text *text, const struct tag *tag, const char *key)
+{
+    struct piece value = value_of(text, tag, key);
+
+    if (value.length != 1 || strchr("ios", value.at[0]) == NULL) {
+        ibshift_text_fail(text, "%s=\"%.*s\": can be i, o or s", key, brief(value), value.at);
+        return IBSHIFT_TMP;
+    }
+    return value.at[0] == 'i' ? IBSHIFT_SEND : value.at[0] == 'o' ? IBSHIFT_RECV : IBSHIFT_TMP;
+}
+
+/* The chunks lie within the buffer. */
+static uint32_t chunks_of(struct reader *r, const struct tag *tag, const char *key, uint8_t buffer,
+                          uint32_t count)
+{
+    const struct ibshift_msccl *program = r->program;
+    uint32_t rank = program->blocks[program->block_count - 1].rank;
+    uint32_t have = program->chunks[rank][buffer];
+    uint32_t first = (uint32_t)number_of(&r->text, tag, key, 0, CHUNKS_MOST);
+
+    if (r->text.rc == 0 && (count > have || first > have - count)) {
+        ibshift_text_fail(&r->text, "%s=\"%u\" and cnt=\"%u\": gpu %u has %u chunks there", key,
+                          first, count, rank, have);
+    }
+    return first;
+}
+
+static uint8_t type_of(struct ibshift_text *text, const struct tag *tag)
+{
+    static const char *const names[IBSHIFT_MSCCL_TYPES] = {"nop", "s",    "r",   "rcs", "rrc",
+                                                           "rrs", "rrcs", "cpy", "re"};
+    struct piece value = value_of(text, tag, "type");
+
+    for (uint8_t i = 0; i < IBSHIFT_MSCCL_TYPES; i++) {
+        if (is_word(value, names[i])) {
+            return i;
+        }
+    }
+    ibshift_text_fail(text, "type=\"%.*s\": can be s, r, rcs, rrc, rrs, rrcs, cpy, re or nop",
+                      brief(value), value.at);
+    return IBSHIFT_MSCCL_NOP;
+}
+
+static void read_step(struct reader *r, const struct tag *tag)
+{
+    struct ibshift_msccl *program = r->program;
+    struct ibshift_msccl_block *block = &program->blocks[program->block_count - 1];
+    struct ibshift_msccl_step step = {.type = type_of(&r->text, tag),
+                                      .line = (uint32_t)r->text.line};
+    bool has_src = step.type == IBSHIFT_MSCCL_SEND || step.type >= IBSHIFT_MSCCL_COPY;
+    bool sends = step.type == IBSHIFT_MSCCL_SEND || step.type == IBSHIFT_MSCCL_RECV_COPY_SEND ||
+                 step.type == IBSHIFT_MSCCL_RECV_REDUCE_SEND ||
+                 step.type == IBSHIFT_MSCCL_RECV_REDUCE_COPY_SEND;
+    bool receives = ibshift_msccl_receives(&step);
+
+    (void)number_of(&r->text, tag, "s", (int32_t)block->count, (int32_t)block->count);
+    step.dep_block = number_of(&r->text, tag, "depid", IBSHIFT_MSCCL_NONE, BLOCKS_MOST);
+    step.dep_step = number_of(&r->text, tag, "deps", IBSHIFT_MSCCL_NONE, STEPS_MOST);
+    if (step.type != IBSHIFT_MSCCL_NOP) {
+        step.count = (uint32_t)number_of(&r->text, tag, "cnt", 1, CHUNKS_MOST);
+        if (has_src) {
+            step.src_buf = buffer_of(&r->text, tag, "srcbuf");
+            step.src = chunks_of(r, tag, "srcoff", step.src_buf, step.count);
+        }
+        if (step.type != IBSHIFT_MSCCL_SEND) {
+            step.dst_buf = buffer_of(&r->text, tag, "dstbuf");
+            step.dst = chunks_of(r, tag, "dstoff", step.dst_buf, step.count);
+        }
+    }
+    if ((sends && block->to < 0) || (receives && block->from < 0)) {
+        ibshift_text_fail(&r->text, "its <tb> has no peer to %s",
+                          sends && block->to < 0 ? "send to" : "receive from");
+    }
+    program->steps = make_room(r, program->steps, program->step_count, &r->step_room, sizeof(step));
+    if (r->text.rc == 0 && program->step_count == STEPS_MOST) {
+        ibshift_text_fail(&r->text, "more than %d steps", STEPS_MOST);
+    }
+    if (r->text.rc == 0) {
+        program->steps[program->step_count++] = step;
+        block->count++;
+    }
+}
+
+static void read_block(struct reader *r, const struct tag *tag, uint32_t rank)
+{
+    struct ibshift_msccl *program = r->program;
+    int32_t last = (int32_t)program->ranks - 1;
+    struct ibshift_msccl_block block = {.rank = rank,
+                                        .line = (uint32_t)r->text.line,
+                                        .first = program->step_count,
+                                        .receiver = IBSHIFT_MSCCL_NONE,
+                                        .sender = IBSHIFT_MSCCL_NONE};
+    int32_t number = (int32_t)(program->block_count - program->first[rank]);
+
+    (void)number_of(&r->text, tag, "id", number, number);
+    block.to = number_of(&r->text, tag, "send", IBSHIFT_MSCCL_NONE, last);
+    block.from = number_of(&r->text, tag, "recv", IBSHIFT_MSCCL_NONE, last);
+    block.channel = (uint32_t)number_of(&r->text, tag, "chan", 0, BLOCKS_MOST);
+    if (block.to == (int32_t)rank || block.from == (int32_t)rank) {
+        ibshift_text_fail(&r->text, "gpu %u is its own peer", rank);
+    }
+    program->blocks =
+        make_room(r, program->blocks, program->block_count, &r->block_room, sizeof(block));
+    if (r->text.rc == 0 && program->block_count == BLOCKS_MOST) {
+        ibshift_text_fail(&r->text, "more than %d thread blocks", BLOCKS_MOST);
+    }
+    if (r->text.rc == 0) {
+        program->blocks[program->block_count++] = block;
+    }
+}
+
+/* <gpu>, its blocks and their steps, up to </gpu>. */
+static void read_gpu(struct reader *r, const struct tag *gpu, uint32_t rank)
+{
+    static const char *const keys[IBSHIFT_BUFFERS] = {"i_chunks", "o_chunks", "s_chunks"};
+    struct tag tag;
+    int depth = 0; /* 1: within a <tb> */
+
+    (void)number_of(&r->text, gpu, "id", (int32_t)rank, (int32_t)rank);
+    for (int buffer = 0; buffer < IBSHIFT_BUFFERS; buffer++) {
+        r->program->chunks[rank][buffer] =
+            (uint32_t)number_of(&r->text, gpu, keys[buffer], 0, CHUNKS_MOST);
+    }
+    r->program->first[rank] = r->program->block_count;
+    while (!gpu->is_empty && r->text.rc == 0) {
+        if (!read_tag(&r->text, &tag)) {
+            ibshift_text_fail(&r->text, "<gpu id=\"%u\"> does not end", rank);
+        } else if (tag.is_end && is_word(tag.name, depth > 0 ? "tb" : "gpu")) {
+            if (depth-- == 0) {
+                break;
+            }
+        } else if (!tag.is_end && depth == 0 && is_word(tag.name, "tb")) {
+            read_block(r, &tag, rank);
+            depth += !tag.is_empty;
+        } else if (!tag.is_end && tag.is_empty && depth == 1 && is_word(tag.name, "step")) {
+            read_step(r, &tag);
+        } else {
+            ibshift_text_fail(&r->text, "<%s%.*s> does not belong here", tag.is_end ? "/" : "",
+                              brief(tag.name), tag.name.at);
+        }
+    }
+}
+
+static void read_program(struct reader *r)
+{
+    struct ibshift_msccl *program = r->program;
+    struct tag tag;
+
+    if (!read_tag(&r->text, &tag) || tag.is_end || !is_word(tag.name, "algo")) {
+        ibshift_text_fail(&r->text, "<algo> is missing: this is no MSCCL XML");
+        return;
+    }
+    program->collective = collective_of(&r->text, &tag);
+    program->ranks = (uint32_t)number_of(&r->text, &tag, "ngpus", 1, RANKS_MOST);
+    program->in_place = number_of(&r->text, &tag, "inplace", 0, 1) > 0;
+    if (r->text.rc != 0) {
+        return;
+    }
+    program->first = calloc(program->ranks + 1, sizeof(*program->first));
+    program->chunks = calloc(program->ranks, sizeof(*program->chunks));
+    if (program->first == NULL || program->chunks == NULL) {
+        r->text.rc = -ENOMEM;
+        return;
+    }
+    for (uint32_t rank = 0; rank < program->ranks && r->text.rc == 0; rank++) {
+        if (!read_tag(&r->text, &tag) || tag.is_end || !is_word(tag.name, "gpu")) {
+            ibshift_text_fail(&r->text, "there are %u <gpu> of %u", rank, program->ranks);
+            return;
+        }
+        read_gpu(r, &tag, rank);
+        program->first[rank + 1] = program->block_count;
+    }
+    if (r->text.rc == 0 &&
+        (!read_tag(&r->text, &tag) || !tag.is_end || !is_word(tag.name, "algo"))) {
+        ibshift_text_fail(&r->text, "</algo> is missing behind %u <gpu>", program->ranks);
+    } else if (r->text.rc == 0 && read_tag(&r->text, &tag)) {
+        ibshift_text_fail(&r->text, "something follows </algo>");
+    }
+}
+
+/* Who takes what a block sends: the other end of its channel. */
+static void connect(struct reader *r, uint32_t index)
+{
+    struct ibshift_msccl *program = r->program;
+    struct ibshift_msccl_block *block = &program->blocks[index];
+
+    for (uint32_t k = program->first[block->to]; k < program->first[block->to + 1]; k++) {
+        struct ibshift_msccl_block *other = &program->blocks[k];
+
+        if (other->from != (int32_t)block->rank || other->channel != block->channel) {
+            continue;
+        }
+        if (block->receiver >= 0 || other->sender >= 0) {
+            ibshift_text_fail(&r->text,
+                              "two thread blocks between gpu %u and gpu %d have channel %u",
+                              block->rank, block->to, block->channel);
+        }
+        block->receiver = (int32_t)k;
+        other->sender = (int32_t)index;
+    }
+    if (block->receiver < 0) {
+        ibshift_text_fail(&r->text,
+                          "gpu %d has no thread block that receives from gpu %u on channel %u",
+                          block->to, block->rank, block->channel);
+    }
+}
+
+static void check_step(struct reader *r, const struct ibshift_msccl_step *step, uint32_t rank)
+{
+    const struct ibshift_msccl *program = r->program;
+    uint32_t blocks = program->first[rank + 1] - program->first[rank];
+    const struct ibshift_msccl_block *own = &program->blocks[program->first[rank]];
+    bool writes = step->type > IBSHIFT_MSCCL_SEND && step->type != IBSHIFT_MSCCL_RECV_REDUCE_SEND;
+
+    if ((step->dep_block < 0) != (step->dep_step < 0) ||
+        (step->dep_block >= 0 && ((uint32_t)step->dep_block >= blocks ||
+                                  (uint32_t)step->dep_step >= own[step->dep_block].count))) {
+        ibshift_text_fail(&r->text, "gpu %u has no step %d of thread block %d to wait for", rank,
+                          step->dep_step, step->dep_block);
+    }
+    if (writes && step->dst_buf == IBSHIFT_SEND && !program->in_place) {
+        ibshift_text_fail(&r->text, "it writes i, which is only right in place (inplace=\"1\")");
+    }
+    if (program->collective < IBSHIFT_REDUCE &&
+        (step->type == IBSHIFT_MSCCL_REDUCE || ibshift_msccl_reduces(step))) {
+        ibshift_text_fail(&r->text, "%s reduces nothing",
+                          ibshift_collective_name(program->collective));
+    }
+}
+
+/* What needs the whole program to be known. */
+static void check_program(struct reader *r)
+{
+    const struct ibshift_msccl *program = r->program;
+
+    for (uint32_t i = 0; i < program->block_count && r->text.rc == 0; i++) {
+        const struct ibshift_msccl_block *block = &program->blocks[i];
+
+        r->text.line = (int)block->line;
+        if (block->to >= 0) {
+            connect(r, i);
+        }
+        for (uint32_t at = block->first; at < block->first + block->count && r->text.rc == 0;
+             at++) {
+            r->text.line = (int)program->steps[at].line;
+            check_step(r, &program->steps[at], block->rank);
+        }
+    }
+}
+
+int ibshift_msccl_parse(const char *text, size_t length, const char *name,
+                        struct ibshift_msccl *program, char *error)
+{
+    struct reader r = {.text = {.name = name, .at = text, .end = text + length, .line = 1},
+                       .program = program};
+
+    r.text.error = error;
+    error[0] = '\0';
+    *program = (struct ibshift_msccl){.name = name};
+    read_program(&r);
+    check_program(&r);
+    if (r.text.rc == -ENOMEM) {
+        snprintf(error, IBSHIFT_TEXT_ERROR, "%.100s: no memory", name);
+    }
+    if (r.text.rc != 0) {
+        ibshift_msccl_free(program);
+    }
+    return r.text.rc;
+}
+
+void ibshift_msccl_free(struct ibshift_msccl *program)
+{
+    free(program->first);
+    free(program->chunks);
+    free(program->blocks);
+    free(program->steps);
+}
