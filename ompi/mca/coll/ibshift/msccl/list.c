@@ -253,3 +253,247 @@ static void add_own(struct lister *l, uint32_t rank)
     emit_copy(&made, to, IBSHIFT_SEND, 0, 0, 0);
     writes(l, rank, to, add(l, rank, 1, &made));
 }
+
+static void enqueue(struct lister *l, uint32_t index)
+{
+    if (!l->runs[index].is_queued) {
+        l->runs[index].is_queued = true;
+        l->queue[(l->head + l->queued++) % l->program->block_count] = index;
+    }
+}
+
+/* Its next step, if it can run; else who will wake it knows that. */
+static void advance(struct lister *l, uint32_t index)
+{
+    const struct ibshift_msccl_block *block = &l->program->blocks[index];
+    struct run *run = &l->runs[index];
+    const struct ibshift_msccl_step *step = &l->program->steps[block->first + run->at];
+    uint32_t sent = run->sent;
+
+    if (run->at == block->count) {
+        return;
+    }
+    if (step->dep_block >= 0) {
+        struct run *other = &l->runs[l->program->first[block->rank] + (uint32_t)step->dep_block];
+
+        if (other->at <= (uint32_t)step->dep_step) {
+            run->next = other->waiter;
+            other->waiter = (int32_t)index;
+            return;
+        }
+    }
+    if (ibshift_msccl_receives(step) &&
+        (block->sender < 0 || l->runs[block->sender].sent == run->taken)) {
+        return;
+    }
+    if (ibshift_msccl_receives(step)) {
+        add_recv(l, index, step);
+    } else if (step->type == IBSHIFT_MSCCL_SEND) {
+        struct emit_range from = place(l, block->rank, step, step->src_buf, step->src);
+
+        if (l->rc == 0) {
+            add_send(l, index, step->line, from, 0);
+        }
+    } else if (step->type != IBSHIFT_MSCCL_NOP) {
+        add_local(l, block->rank, step);
+    }
+    run->at++;
+    enqueue(l, index);
+    if (run->sent > sent) {
+        enqueue(l, (uint32_t)block->receiver);
+    }
+    while (run->waiter >= 0) {
+        uint32_t woken = (uint32_t)run->waiter;
+
+        run->waiter = l->runs[woken].next;
+        enqueue(l, woken);
+    }
+}
+
+static void run_all(struct lister *l)
+{
+    const struct ibshift_msccl *program = l->program;
+
+    for (uint32_t rank = 0; rank < program->ranks && program->in_place; rank++) {
+        add_own(l, rank);
+    }
+    for (uint32_t i = 0; i < program->block_count; i++) {
+        enqueue(l, i);
+    }
+    while (l->queued > 0 && l->rc == 0) {
+        uint32_t index = l->queue[l->head];
+
+        l->head = (l->head + 1) % program->block_count;
+        l->queued--;
+        l->runs[index].is_queued = false;
+        advance(l, index);
+    }
+    for (uint32_t i = 0; i < program->block_count; i++) {
+        const struct ibshift_msccl_block *block = &program->blocks[i];
+        const struct run *run = &l->runs[i];
+
+        if (run->at < block->count) {
+            fail(l, program->steps[block->first + run->at].line,
+                 "gpu %u, thread block %u: step %u waits for ever", block->rank,
+                 i - program->first[block->rank], run->at);
+        } else if (block->sender >= 0 && l->runs[block->sender].sent > run->taken) {
+            fail(l, block->line, "gpu %u takes %u of %u messages from gpu %d over channel %u",
+                 block->rank, run->taken, l->runs[block->sender].sent, block->from, block->channel);
+        }
+    }
+}
+
+/* Where each rank's steps and slots begin. */
+static void lay_out(struct lister *l)
+{
+    static const uint8_t made[IBSHIFT_MSCCL_TYPES] = {0, 1, 1, 2, 2, 3, 3, 1, 1};
+    const struct ibshift_msccl *program = l->program;
+    struct ibshift_listed *listed = l->listed;
+
+    for (uint32_t rank = 0; rank < program->ranks && l->rc == 0; rank++) {
+        uint64_t slots = (uint64_t)listed->tmp_first[rank] + l->blocks[IBSHIFT_TMP];
+        uint32_t steps = listed->first[rank] + program->in_place;
+
+        for (uint32_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
+            const struct ibshift_msccl_block *block = &program->blocks[i];
+
+            for (uint32_t at = block->first; at < block->first + block->count; at++) {
+                const struct ibshift_msccl_step *step = &program->steps[at];
+
+                steps += made[step->type];
+                slots += ibshift_msccl_reduces(step) ? step->count : 0;
+            }
+        }
+        if (slots > SLOTS_MOST) {
+            fail(l, 1, "more than %d chunks of scratch", SLOTS_MOST);
+        }
+        listed->first[rank + 1] = steps;
+        listed->tmp_first[rank + 1] = (uint32_t)slots;
+    }
+}
+
+/* Blocks of each buffer: chunks are blocks, or pieces of a vector. */
+static void find_blocks(struct lister *l)
+{
+    const struct ibshift_msccl *program = l->program;
+    uint32_t ranks = program->ranks, chunks = 1, scratch = 0;
+
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        for (int buf = 0; buf < IBSHIFT_TMP; buf++) {
+            chunks = later(chunks, program->chunks[rank][buf]);
+        }
+        scratch = later(scratch, program->chunks[rank][IBSHIFT_TMP]);
+    }
+    if (program->in_place && program->collective != IBSHIFT_ALLREDUCE &&
+        program->collective != IBSHIFT_ALLGATHER) {
+        fail(l, 1, "in place can be allreduce and allgather");
+    }
+    l->listed->pieces = program->collective == IBSHIFT_ALLREDUCE ? chunks : 1;
+    chunks = program->collective == IBSHIFT_ALLREDUCE ? chunks : ranks;
+    l->blocks[IBSHIFT_SEND] = program->collective == IBSHIFT_ALLGATHER ? 1 : chunks;
+    l->blocks[IBSHIFT_RECV] = program->collective == IBSHIFT_REDUCE_SCATTER ? 1 : chunks;
+    l->blocks[IBSHIFT_TMP] = scratch;
+    if ((uint64_t)ranks * (l->blocks[0] + l->blocks[1] + l->blocks[2]) > CELLS_MOST) {
+        fail(l, 1, "%u ranks with %u chunks each are too many", ranks, chunks + scratch);
+    }
+}
+
+static void *room(struct lister *l, size_t count, size_t size)
+{
+    void *memory = calloc(count + 1, size);
+
+    if (memory == NULL && l->rc == 0) {
+        snprintf(l->error, IBSHIFT_TEXT_ERROR, "%.100s: no memory", l->program->name);
+        l->rc = -ENOMEM;
+    }
+    return memory;
+}
+
+static void make_rooms(struct lister *l)
+{
+    const struct ibshift_msccl *program = l->program;
+    uint32_t ranks = program->ranks;
+    size_t each = (size_t)l->blocks[0] + l->blocks[1] + l->blocks[2];
+
+    l->cells = room(l, ranks * each, sizeof(*l->cells));
+    l->runs = room(l, program->block_count, sizeof(*l->runs));
+    l->messages = room(l, program->step_count, sizeof(*l->messages));
+    l->queue = room(l, program->block_count, sizeof(*l->queue));
+    l->tags = room(l, (size_t)ranks * ranks, sizeof(*l->tags));
+    l->count = room(l, ranks, sizeof(*l->count));
+    l->slots = room(l, ranks, sizeof(*l->slots));
+    for (size_t i = 0; i < ranks * each && l->rc == 0; i++) {
+        l->cells[i].piece = NO_PIECE;
+    }
+    for (uint32_t i = 0; i < program->block_count && l->rc == 0; i++) {
+        l->runs[i] = (struct run){.waiter = IBSHIFT_MSCCL_NONE, .next = IBSHIFT_MSCCL_NONE};
+    }
+}
+
+static void keep_pieces(struct lister *l)
+{
+    const struct ibshift_msccl *program = l->program;
+
+    for (uint32_t rank = 0; rank < program->ranks; rank++) {
+        for (uint32_t i = 0; i < l->blocks[IBSHIFT_TMP]; i++) {
+            int32_t piece = cells_of(l, rank, emit_blocks(IBSHIFT_TMP, i, 1))->piece;
+
+            l->listed->tmp_piece[l->listed->tmp_first[rank] + i] =
+                piece == NO_PIECE ? 0 : (uint32_t)piece;
+        }
+    }
+}
+
+int ibshift_msccl_list(const struct ibshift_msccl *program, struct ibshift_listed *listed,
+                       char *error)
+{
+    struct lister l = {.program = program, .listed = listed, .error = error};
+
+    *listed = (struct ibshift_listed){.collective = program->collective, .ranks = program->ranks};
+    find_blocks(&l);
+    listed->first = room(&l, program->ranks, sizeof(*listed->first));
+    listed->tmp_first = room(&l, program->ranks, sizeof(*listed->tmp_first));
+    if (l.rc == 0) {
+        lay_out(&l);
+    }
+    if (l.rc == 0) {
+        listed->steps = room(&l, listed->first[program->ranks], sizeof(*listed->steps));
+        listed->line = room(&l, listed->first[program->ranks], sizeof(*listed->line));
+        listed->tmp_piece = room(&l, listed->tmp_first[program->ranks], sizeof(*listed->tmp_piece));
+        make_rooms(&l);
+    }
+    if (l.rc == 0) {
+        run_all(&l);
+        keep_pieces(&l);
+    }
+    free(l.cells);
+    free(l.runs);
+    free(l.messages);
+    free(l.queue);
+    free(l.tags);
+    free(l.count);
+    free(l.slots);
+    if (l.rc != 0) {
+        ibshift_listed_free(listed);
+    }
+    return l.rc;
+}
+
+int ibshift_msccl_read(const char *path, struct ibshift_listed *listed, char *error)
+{
+    struct ibshift_msccl program;
+    size_t length;
+    char *text;
+    int rc = ibshift_text_read(path, FILE_MOST, "MSCCL XML", &text, &length, error);
+
+    if (rc != 0) {
+        return rc;
+    }
+    rc = ibshift_msccl_parse(text, length, path, &program, error);
+    if (rc == 0) {
+        rc = ibshift_msccl_list(&program, listed, error);
+        ibshift_msccl_free(&program);
+    }
+    free(text);
+    return rc;
+}
