@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "plan/listed.h"
 #include "plan/print.h"
 #include "proof/check.h"
 
@@ -201,9 +202,19 @@ static int plan_print(struct plan_args *args)
     if (args->is_goal && args->rank >= 0) {
         return cli_error(args->command, "--goal takes no --rank");
     }
+    if (args->is_msccl && (args->rank >= 0 || args->is_goal || !args->plan.commutative)) {
+        return cli_error(args->command, "--msccl takes no --rank, --goal or --non-commutative");
+    }
+    if (args->is_msccl && ibshift_listed_row(args->alg->collective) == NULL) {
+        return cli_error(args->command, "--msccl: can be allgather, allreduce, alltoall or "
+                                        "reduce_scatter");
+    }
     out = plan_open(args);
     if (out == NULL) {
         return CLI_USAGE;
+    }
+    if (args->is_msccl) {
+        return plan_close(args, plan_msccl(args, out));
     }
     if (args->is_goal) {
         plan_goal(args, out);
@@ -222,6 +233,9 @@ static int report(const struct plan_args *args, int rc, const struct ibshift_che
     char title[160];
 
     plan_title(args, title, sizeof(title));
+    if (rc != 0 && args->listed != NULL) {
+        printf("%s:%u: ", args->file, ibshift_listed_line(args->listed, result->why));
+    }
     if (rc == 0) {
         printf("right: %s, window %u%s: %llu steps, %llu messages, %llu blocks sent\n", title,
                args->window, args->in_place ? ", in place" : "", (unsigned long long)result->steps,
@@ -266,11 +280,11 @@ static int plan_check(struct plan_args *args)
 
 static const struct plan_command plan_commands[] = {
     {"list", "c", "jo", "all algorithms, or those of one collective", plan_list},
-    {"print", "CA", "PrRkScOlbTxHDNLmegpo", "the steps, one line each, as the executor traces them",
-     plan_print},
-    {"check", "CA", "PRkScOlbTxHDNLmpwis", "prove it right: all ranks, all blocks, no deadlock",
+    {"print", "CA", "PrRkScOlbTxHDNLmegpoXF",
+     "the steps, one line each, as the executor traces them", plan_print},
+    {"check", "CA", "PRkScOlbTxHDNLmpwisF", "prove it right: all ranks, all blocks, no deadlock",
      plan_check},
-    {"price", "CA", "PRkScOlbTxHDNLCnmewzpMjofA", "the modelled time", plan_price},
+    {"price", "CA", "PRkScOlbTxHDNLCnmewzpMjofAF", "the modelled time", plan_price},
     {"compare", "C", "PRkScOlbTHDLCnmewzpMjofA",
      "the modelled times of all algorithms, and who wins where", plan_compare},
     {"rules", "c", "PHDCnwpo", "the component's choices, as a file of rules for it", plan_rules},

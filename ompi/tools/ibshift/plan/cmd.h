@@ -54,7 +54,9 @@ struct plan_args {
     struct plan_fabric *fabric;           /* NULL: no link is shared */
     struct plan_hosts hosts;              /* of plan.ranks, with per_host or nodes_text */
     struct ibshift_model near;            /* between ranks of a host, unless is_one_level */
-    bool in_place, is_goal;
+    bool in_place, is_goal, is_msccl;
+    const char *file; /* the plan is in there; NULL: not given */
+    struct ibshift_listed *listed;
     bool is_non_commutative, is_json;
     struct ibshift_model model; /* as read */
     const char *model_source;
@@ -76,6 +78,12 @@ struct plan_command {
 
 /* All ranks' steps in the language of LogGOPSim. */
 void plan_goal(const struct plan_args *args, FILE *out);
+/* As XML of MSCCL; of one of its collectives. */
+int plan_msccl(const struct plan_args *args, FILE *out);
+
+/* The plan of --file: its collective, row and ranks. */
+int plan_file_open(struct plan_args *args);
+void plan_file_close(struct plan_args *args);
 
 /* The entry of the program's table. */
 int cmd_plan(int argc, char **argv);

@@ -321,6 +321,9 @@ static size_t use_rows(struct plan_args *args, struct cli_option *to)
         {"--goal", 'g', CLI_FLAG, NULL,
          "as GOAL, which LogGOPSim reads, with the bytes of --bytes and the local steps' times",
          .where = &args->is_goal},
+        {"--msccl", 'X', CLI_FLAG, NULL, "as XML of MSCCL", .where = &args->is_msccl},
+        {"--file", 'F', CLI_TEXT, "FILE", "the plan of this XML of MSCCL, in place of names",
+         .where = &args->file},
         {"--in-place", 'i', CLI_FLAG, NULL, "check as for MPI_IN_PLACE", .where = &args->in_place},
         {"--params", 'p', CLI_TAKEN, "FILE",
          "the model's parameters, or typical, software or example (default: typical)",
@@ -408,6 +411,7 @@ static int complete(struct plan_args *args)
     args->plan.commutative = !args->is_non_commutative;
     rc = rc == CLI_OK ? check_ending(args) : rc;
     rc = rc == CLI_OK ? plan_fabric_open(args) : rc;
+    rc = rc == CLI_OK ? plan_file_open(args) : rc;
     return rc == CLI_OK ? plan_args_finish(args) : rc;
 }
 
@@ -453,6 +457,7 @@ void plan_args_end(struct plan_args *args)
 {
     plan_hosts_free(&args->hosts);
     plan_fabric_close(args->fabric);
+    plan_file_close(args);
     free(args->order_memory);
     free(args->stages_memory);
     free(args->split_memory);
