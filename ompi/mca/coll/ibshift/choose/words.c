@@ -121,7 +121,9 @@ void ibshift_words_decision(struct ibshift_line *line, const struct ibshift_deci
     if (wished == alg) {
         ibshift_line_add(
             line, "; asked for by coll_ibshift_%s%s",
-            decision->is_named ? ibshift_collective_name(decision->question->collective) : "rules",
+            decision->is_named ? ibshift_collective_name(decision->question->collective)
+            : decision->question->plan->listed != NULL ? "plan"
+                                                       : "rules",
             decision->is_named ? "_algorithm" : "");
         return;
     }

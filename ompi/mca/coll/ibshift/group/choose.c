@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "choose/pace.h"
-#include "choose/rules.h"
 #include "choose/tuned.h"
 #include "choose/words.h"
 #include "group/order.h"
+#include "group/wishes.h"
 #include "job/cards.h"
 #include "job/params.h"
 #include "job/say.h"
@@ -16,26 +16,11 @@
 
 static struct ibshift_source source; /* of the prices */
 
-static struct ibshift_rules rules;
-
 /* What coll_ibshift_pace asks for. */
 static struct {
     bool is_auto;
     struct ibshift_pace wish;
 } pacing;
-
-/* What is wrong is reported; then the model chooses. */
-static void read_rules(void)
-{
-    char error[IBSHIFT_TEXT_ERROR];
-
-    ibshift_rules_free(&rules);
-    if (ibshift_params.rules[0] != '\0' &&
-        (!ibshift_site_may_open(ibshift_params.rules, error, sizeof(error)) ||
-         ibshift_rules_read(ibshift_params.rules, &rules, error) != 0)) {
-        ibshift_help_once_a_job("bad-rules", error);
-    }
-}
 
 void ibshift_choose_open(void)
 {
@@ -51,7 +36,7 @@ void ibshift_choose_open(void)
         ibshift_help_once_a_job("bad-model", error);
     }
     source.is_given = ibshift_params.model[0] != '\0'; /* also where it cannot be read */
-    read_rules();
+    ibshift_wishes_open();
     pacing.is_auto = strcmp(ibshift_params.pace, "auto") == 0;
     if (!pacing.is_auto &&
         ibshift_pace_parse(ibshift_params.pace, &pacing.wish, error, sizeof(error)) != 0) {
@@ -62,7 +47,7 @@ void ibshift_choose_open(void)
 
 uint64_t ibshift_choose_digest(void)
 {
-    return ibshift_rules_digest(&rules, ibshift_levels_digest(&source.given));
+    return ibshift_wishes_digest(ibshift_levels_digest(&source.given));
 }
 
 uint64_t ibshift_choose_tuned(const struct ibshift_made *own)
@@ -337,7 +322,10 @@ int ibshift_choose_question(struct ibshift_group *group, const struct ibshift_wa
         .is_brief = !ibshift_params.explain,
         .lacks_memory = lacks_memory,
         .wish = ibshift_params_wish(wanted->collective),
-        .rules = &rules};
+        .rules = ibshift_wishes_rules()};
+    if (plan->listed != NULL) {
+        question->wish.alg = ibshift_listed_row(wanted->collective);
+    }
     *lacks_memory = false;
     return rc;
 }
@@ -467,6 +455,7 @@ int ibshift_group_choose(struct ibshift_group *group, const struct ibshift_wante
         params->plan.neighbors = &group->neighbors;
     }
     params->plan.commutative = wanted->commutes;
+    params->plan.listed = ibshift_wishes_plan(group, wanted);
     params->is_attended = wanted->is_blocking;
     return choose_call(group, wanted, params);
 }

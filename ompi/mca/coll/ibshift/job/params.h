@@ -34,6 +34,7 @@ struct ibshift_params {
     bool tapes;
     const char *model;
     const char *rules;
+    const char *plan;
     const char *fabric;
     const char *site;
     const char *order;

@@ -71,6 +71,11 @@ static const struct ibshift_param table[] = {
          "place: the dynamic rules of Open MPI's component tuned, as text or JSON, or what "
          "\"ibshift plan rules\" writes. A parameter that names an algorithm takes precedence. The "
          "files of all ranks must say the same"},
+    {PARAM(STRING, plan), .initial_text = "", .level = 5,
+     .help =
+         "File with a plan as XML of MSCCL: calls of its collective among as many ranks as it has "
+         "run it, if \"ibshift plan check --file\" finds it right. A parameter that names an "
+         "algorithm takes precedence. The files of all ranks must say the same"},
     {PARAM(STRING, fabric), .initial_text = "", .level = 1,
      .help = "File of the fabric and its forwarding tables, as \"ibshift fabric publish\" "
              "writes it: all-to-alls go in an order made for the routes. Empty: the file fabric in "

@@ -1,0 +1,84 @@
+#include "group/wishes.h"
+
+#include <stdio.h>
+
+#include "choose/digest.h"
+#include "msccl/msccl.h"
+#include "job/params.h"
+#include "job/say.h"
+#include "job/site.h"
+#include "proof/check.h"
+
+static struct ibshift_rules rules;
+static struct ibshift_listed listed; /* ranks 0: there is none */
+
+static void read_rules(void)
+{
+    char error[IBSHIFT_TEXT_ERROR];
+
+    ibshift_rules_free(&rules);
+    if (ibshift_params.rules[0] != '\0' &&
+        (!ibshift_site_may_open(ibshift_params.rules, error, sizeof(error)) ||
+         ibshift_rules_read(ibshift_params.rules, &rules, error) != 0)) {
+        ibshift_help_once_a_job("bad-rules", error);
+    }
+}
+
+/* Nobody runs what the checker does not find right. */
+static int prove(const char *path, char *error)
+{
+    const struct ibshift_plan plan = {
+        .ranks = listed.ranks, .radix = 1, .segments = 1, .commutative = true, .listed = &listed};
+    const struct ibshift_check check = {.window = (uint32_t)ibshift_params.window,
+                                        .sizes = listed.collective >= IBSHIFT_REDUCE};
+    struct ibshift_check_result result = {.why = "no memory"};
+    int rc = ibshift_check_plan(ibshift_listed_row(listed.collective), &plan, &check, &result);
+
+    if (rc != 0) {
+        snprintf(error, IBSHIFT_TEXT_ERROR, "%.80s:%u: %.160s", path,
+                 ibshift_listed_line(&listed, result.why), result.why);
+    }
+    return rc;
+}
+
+static void read_plan(const char *path)
+{
+    char error[IBSHIFT_TEXT_ERROR];
+
+    ibshift_listed_free(&listed);
+    if (path[0] != '\0' &&
+        (!ibshift_site_may_open(path, error, sizeof(error)) ||
+         ibshift_msccl_read(path, &listed, error) != 0 || prove(path, error) != 0)) {
+        ibshift_listed_free(&listed);
+        ibshift_help_once_a_job("bad-plan", error);
+    }
+}
+
+void ibshift_wishes_open(void)
+{
+    read_rules();
+    read_plan(ibshift_params.plan);
+}
+
+uint64_t ibshift_wishes_digest(uint64_t sum)
+{
+    sum = ibshift_rules_digest(&rules, sum);
+    return listed.ranks == 0 ? sum
+                             : ibshift_digest(sum, listed.steps,
+                                              listed.first[listed.ranks] * sizeof(*listed.steps));
+}
+
+const struct ibshift_rules *ibshift_wishes_rules(void)
+{
+    return &rules;
+}
+
+const struct ibshift_listed *ibshift_wishes_plan(const struct ibshift_group *group,
+                                                 const struct ibshift_wanted *wanted)
+{
+    bool is_fit = listed.ranks == group->size && listed.collective == wanted->collective &&
+                  wanted->needs == 0 && !wanted->is_counted &&
+                  (wanted->commutes || wanted->collective < IBSHIFT_REDUCE);
+
+    return is_fit && ibshift_params_wish(wanted->collective).alg == NULL ? &listed : NULL;
+}
