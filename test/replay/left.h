@@ -7,6 +7,8 @@
 void left_watch(struct ibshift_net *verbs, struct ibshift_net *node);
 /* Fails the run when something has not come back. */
 void left_check(bool has_failed);
+/* Something has failed, or is refused, so that it may. */
+bool left_is_excused(void);
 /* Messages of the adapter are on the way, or something waits for them. */
 bool left_is_any(void);
 

@@ -386,9 +386,10 @@ static void do_item(int item)
 /* What is on the way is not left over: hundreds of requests for messages by name may be, two for each slot. */
 static void let_arrive(void)
 {
-    for (int i = 0; i < LAST_LOOKS || (i < MOST_LOOKS && !ompi_has_any_failed() && left_is_any());
+    for (int i = 0; i < LAST_LOOKS || (i < MOST_LOOKS && !left_is_excused() && left_is_any());
          i++) {
         replay_sleep(LAST_PAUSE);
+        replay_moved(); /* each time from the clock's shortest steps on */
         for (int j = 0; j < LAST_POLLS; j++) {
             ompi_progress_once();
         }

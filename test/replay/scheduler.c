@@ -194,6 +194,13 @@ void replay_moved(void)
     w.step = us / 4;
 }
 
+/* Its owner may be dead, which is found after so many looks, or stopped for minutes. */
+void replay_wants_lock(void)
+{
+    w.step = w.step < ms ? w.step : ms;
+    replay_idle();
+}
+
 void replay_did(void)
 {
     replay_moved();

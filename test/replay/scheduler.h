@@ -32,6 +32,7 @@ struct replay_card *replay_card(int rank);
 bool replay_is_dead(int rank);
 void replay_idle(
     void); /* it found nothing to do: others go on, and when all say so the clock does */
+void replay_wants_lock(void);
 void replay_did(void);   /* it found something */
 void replay_moved(void); /* an adapter has copied something: the clock does not run away */
 void replay_sleep(uint64_t ns);
