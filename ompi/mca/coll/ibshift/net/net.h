@@ -56,6 +56,7 @@ static inline bool ibshift_net_is_of(const struct ibshift_net_key *key, uint32_t
 }
 
 struct ibshift_net_mem; /* a registration; the net's own */
+struct ibshift_cast;    /* a multicast group; the net's own */
 
 enum { IBSHIFT_NET_OPENED = 1 << 30 }; /* above it a number has no bits */
 
@@ -80,6 +81,11 @@ struct ibshift_net_message {
     uint32_t standing;
     bool
         is_anew; /* of an opened number: the grant that stood does not hold, recv() sends another; both know */
+
+    /* A message to all members of a group, up to a length: the first send() of its key goes to all of them at once, and those to
+       other members, which must follow, are part of it. NULL: to one. */
+    struct ibshift_cast *cast;
+    size_t cast_most;
 
     /* send() of a long message: the adapter has one piece of so many bytes at a time, and gets the
      * next when that has left; 0: it has the whole message. beside: messages that should be under way so at a time. Hints. */

@@ -43,6 +43,7 @@ enum ibshift_wr_kind {
     IBSHIFT_WR_EMPTY,  /* a receive without memory, of a device other than the first */
     IBSHIFT_WR_MARKER, /* the last request of a broken queue pair */
     IBSHIFT_WR_PIECE,  /* struct ibshift_note: a piece is written, and the next may go */
+    IBSHIFT_WR_CAST,   /* struct ibshift_cast_buffer of a multicast group */
     IBSHIFT_WR_KINDS = 8,
 };
 

@@ -12,6 +12,8 @@
 #include "net/verbs/credit.h"
 
 struct ibshift_net_verbs;
+struct ibshift_cast;
+struct ibshift_cast_buffer;
 
 /* Queues of one device. */
 struct ibshift_lane {
@@ -78,8 +80,9 @@ struct ibshift_net_verbs {
     uint32_t event_mask, event_first, event_last;
     struct ibshift_given_up given_up;
 
-    uint32_t ud_sends;  /* in flight */
-    uint32_t strangers; /* datagrams that came from elsewhere than they say */
+    struct ibshift_cast *casts; /* multicast groups, a list */
+    uint32_t ud_sends;          /* in flight */
+    uint32_t strangers;         /* datagrams that came from elsewhere than they say */
     uint32_t ud_next;
     uint32_t requests; /* posted and not retired, all rails */
     uint32_t cq_room;
@@ -91,7 +94,8 @@ struct ibshift_net_verbs {
     uint32_t polls;            /* of the completion queues */
     uint64_t time;             /* as of the last slow round */
     uint64_t next_tick;        /* of the handshakes */
-    uint64_t next_walk;        /* over all connections */
+    uint64_t next_walk;        /* over multicast groups, and connections where it is their time */
+    uint64_t next_full;        /* walk over all connections */
     struct ibv_send_wr record; /* of the record that is being sent, zero beyond what each sets */
     struct ibshift_nv_plain plain;
     uint32_t noise;
@@ -270,6 +274,20 @@ int ibshift_nv_recv(struct ibshift_connection *c, const struct ibshift_net_messa
 /* Returns whether the slot is kept. */
 bool ibshift_nv_data_came(struct ibshift_connection *c, const struct ibshift_wire *head,
                           const uint8_t *payload, struct ibshift_slot *slot);
+
+/* ../cast/: messages of multicast groups (cast.h) */
+int ibshift_nv_cast_send(struct ibshift_net_verbs *nv, const struct ibshift_net_message *m);
+int ibshift_nv_cast_recv(struct ibshift_connection *c, const struct ibshift_net_message *m);
+void ibshift_nv_cast_completed(struct ibshift_cast_buffer *buffer, const struct ibv_wc *wc);
+void ibshift_nv_cast_repair_came(struct ibshift_connection *c, const struct ibshift_wire *wire,
+                                 const uint8_t *payload);
+void ibshift_nv_cast_miss_came(struct ibshift_connection *c, const struct ibshift_wire *wire,
+                               const struct ibshift_wire_grant *body);
+void ibshift_nv_cast_have_came(struct ibshift_connection *c, const struct ibshift_wire *wire,
+                               const struct ibshift_wire_grant *body);
+/* Now and then: asks for what is late. Returns when it has to be called again. */
+uint64_t ibshift_nv_casts_look(struct ibshift_net_verbs *nv); /* net/cast/open.c */
+void ibshift_nv_casts_shut(struct ibshift_net_verbs *nv);
 
 /* arrive.c */
 /* head is a copy that the peer cannot change any more, payload is not. slot: where it is, or NULL

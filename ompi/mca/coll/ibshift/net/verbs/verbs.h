@@ -150,6 +150,7 @@ struct ibshift_net_verbs_stats {
     uint64_t pieces;            /* writes of long messages that go in pieces */
     uint64_t empty;             /* writes of immediate data alone */
     uint64_t standing;          /* long messages sent with a grant that stood */
+    uint64_t casts, repairs; /* datagrams to multicast groups; those that were sent again to one */
 };
 
 void ibshift_net_verbs_stats(struct ibshift_net *net, struct ibshift_net_verbs_stats *stats);

@@ -23,6 +23,10 @@ enum ibshift_wire_kind {
     IBSHIFT_WIRE_ABORT,    /* I have given this collective up, because of peer id, errno pieces */
     IBSHIFT_WIRE_ASK,      /* do you take part in this collective? */
     IBSHIFT_WIRE_ENDED,    /* I have, and need and give nothing more */
+    IBSHIFT_WIRE_CAST_MISS, /* of the multicast group `address` I, its member `id`, miss your number `pieces`, or with length 1
+                                 the message of this key */
+    IBSHIFT_WIRE_CAST_HAVE,   /* ... have all your numbers below `pieces` */
+    IBSHIFT_WIRE_CAST_REPAIR, /* a datagram that you miss */
 };
 
 enum {                           /* flags */
