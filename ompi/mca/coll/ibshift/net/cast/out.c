@@ -1,0 +1,171 @@
+/* What goes to a multicast group, and is kept until all have it. */
+#include <errno.h>
+#include <string.h>
+
+#include "net/cast/impl.h"
+
+enum { MANY_QPN = 0xffffff };
+
+static const uint64_t alive_pause =
+    500 * 1000 * 1000; /* ns that a member may be silent that is waited for */
+
+/* -1: it has not been sent yet, or all have acknowledged it. */
+static int64_t number_of(const struct ibshift_cast *cast, const struct ibshift_net_key *key,
+                         const struct ibshift_wire_grant *body)
+{
+    if (body->length != IBSHIFT_CAST_BY_KEY) {
+        return cast->sent - body->pieces - 1 < IBSHIFT_CAST_WINDOW ? (int64_t)body->pieces : -1;
+    }
+    for (uint32_t back = 1; back <= IBSHIFT_CAST_WINDOW && back <= cast->sent; back++) {
+        const struct ibshift_cast_head *head =
+            (const void *)ibshift_cast_slot(cast, cast->sent - back);
+
+        if (memcmp(&head->key, key, sizeof(*key)) == 0) {
+            return cast->sent - back;
+        }
+    }
+    return -1;
+}
+
+/* Whose body names a group that is no more here: this side has all that it wanted of it. */
+static struct ibshift_cast *cast_of(const struct ibshift_connection *c,
+                                    const struct ibshift_wire_grant *body)
+{
+    struct ibshift_cast *cast = ibshift_cast_find(c->net, body->address);
+
+    return cast != NULL && body->id < cast->count && cast->peers[body->id] == c->peer ? cast : NULL;
+}
+
+/* There may be no room for it now: then it is asked for again. */
+void ibshift_nv_cast_miss_came(struct ibshift_connection *c, const struct ibshift_wire *wire,
+                               const struct ibshift_wire_grant *body)
+{
+    struct ibshift_cast *cast = cast_of(c, body);
+    int64_t number = cast != NULL ? number_of(cast, &wire->key, body) : -1;
+
+    if (number >= 0) {
+        const uint8_t *slot = ibshift_cast_slot(cast, (uint32_t)number);
+        const struct ibshift_cast_head *head = (const void *)slot;
+        struct ibshift_wire repair = {.key = head->key,
+                                      .kind = IBSHIFT_WIRE_CAST_REPAIR,
+                                      .length = head->length + (uint32_t)sizeof(*head)};
+
+        if (ibshift_nv_put(c, &repair, slot, true) == 0) {
+            c->net->stats.repairs++;
+        }
+    }
+}
+
+void ibshift_nv_cast_have_came(struct ibshift_connection *c, const struct ibshift_wire *wire,
+                               const struct ibshift_wire_grant *body)
+{
+    struct ibshift_cast *cast = cast_of(c, body);
+
+    (void)wire;
+    if (cast != NULL && (int32_t)(body->pieces - cast->acknowledged[body->id]) > 0 &&
+        (int32_t)(cast->sent - body->pieces) >= 0) {
+        cast->acknowledged[body->id] = body->pieces;
+    }
+}
+
+/* The first member that lacks the oldest of the window, or count. */
+static uint32_t slowest(struct ibshift_cast *cast)
+{
+    uint32_t found = cast->count, least = cast->sent;
+
+    for (uint32_t i = 0; i < cast->count; i++) {
+        if (i != cast->rank && !cast->sources[i].is_near &&
+            (int32_t)(cast->acknowledged[i] - least) < 0) {
+            least = cast->acknowledged[i];
+            found = i;
+        }
+    }
+    cast->acknowledged_by_all = least;
+    return found;
+}
+
+static bool is_full(const struct ibshift_cast *cast)
+{
+    return cast->sent - cast->acknowledged_by_all >= IBSHIFT_CAST_WINDOW ||
+           cast->sent - cast->left >= IBSHIFT_CAST_WINDOW;
+}
+
+/* 0: it has room; -EAGAIN; or the status of a member that will not acknowledge any more. */
+static int make_room(struct ibshift_cast *cast)
+{
+    struct ibshift_net_verbs *nv = cast->nv;
+    uint32_t rank = slowest(cast);
+    struct ibshift_connection *c;
+
+    if (!is_full(cast) || rank == cast->count) {
+        return is_full(cast) ? -EAGAIN : 0;
+    }
+    c = ibshift_nv_peer(nv, cast->peers[rank]);
+    if (c == NULL) {
+        return -EHOSTUNREACH;
+    }
+    ibshift_nv_connect(c);
+    if (c->status == 0 && nv->time - c->alive > alive_pause) {
+        c->alive = nv->time;
+        ibshift_nv_tell(c);
+    }
+    return c->status != 0 ? c->status : -EAGAIN;
+}
+
+int ibshift_nv_cast_send(struct ibshift_net_verbs *nv, const struct ibshift_net_message *m)
+{
+    struct ibshift_cast *cast = m->cast;
+    uint8_t *slot = ibshift_cast_slot(cast, cast->sent);
+    struct ibshift_cast_head head = {.group = cast->group,
+                                     .from = cast->rank,
+                                     .number = cast->sent,
+                                     .key = m->key,
+                                     .length = (uint32_t)m->length};
+    struct ibv_sge sge = {.addr = (uintptr_t)slot,
+                          .length = (uint32_t)(sizeof(head) + m->length),
+                          .lkey = cast->mr->lkey};
+    struct ibv_send_wr wr = {
+        .wr_id = ibshift_wr_id(&cast->window, IBSHIFT_WR_CAST),
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = IBV_WR_SEND,
+        .send_flags = IBV_SEND_SIGNALED | (sge.length <= cast->inlined ? IBV_SEND_INLINE : 0),
+        .wr.ud = {.ah = cast->ah, .remote_qpn = MANY_QPN, .remote_qkey = cast->place.key}};
+    struct ibv_send_wr *bad;
+    int rc;
+
+    if (cast->sent > 0 && memcmp(&cast->last, &m->key, sizeof(m->key)) == 0) {
+        return IBSHIFT_NET_DONE; /* it went to this one, too */
+    }
+    rc = is_full(cast) ? make_room(cast) : cast->is_broken ? -EAGAIN : 0;
+    if (rc != 0) {
+        return rc;
+    }
+    memcpy(slot, &head, sizeof(head));
+    ibshift_nv_copy(slot + sizeof(head), m->buffer, m->length);
+    rc = ibv_post_send(cast->qp, &wr, &bad);
+    if (rc != 0) {
+        return rc == ENOMEM ? -EAGAIN : -EIO;
+    }
+    cast->sent++;
+    cast->last = m->key;
+    nv->stats.casts++;
+    nv->stats.bytes += m->length;
+    return IBSHIFT_NET_DONE;
+}
+
+bool ibshift_cast_is_acknowledged(struct ibshift_cast *cast)
+{
+    uint32_t rank = slowest(cast);
+
+    while (rank < cast->count) { /* of those that will not, nothing is waited for */
+        const struct ibshift_connection *c = ibshift_nv_peer_known(cast->nv, cast->peers[rank]);
+
+        if (c != NULL && c->status == 0) {
+            return false;
+        }
+        cast->acknowledged[rank] = cast->sent;
+        rank = slowest(cast);
+    }
+    return true;
+}
