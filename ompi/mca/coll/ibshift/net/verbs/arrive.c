@@ -155,6 +155,8 @@ static void (*const control_handlers[])(struct ibshift_connection *c,
     [IBSHIFT_WIRE_ABORT] = abort_came,
     [IBSHIFT_WIRE_ASK] = ask_came,
     [IBSHIFT_WIRE_ENDED] = ended_came,
+    [IBSHIFT_WIRE_CAST_MISS] = ibshift_nv_cast_miss_came,
+    [IBSHIFT_WIRE_CAST_HAVE] = ibshift_nv_cast_have_came,
 };
 
 static void control_came(struct ibshift_connection *c, const struct ibshift_wire *head,
@@ -230,6 +232,8 @@ bool ibshift_nv_arrive(struct ibshift_connection *c, const struct ibshift_wire *
     }
     if (head->kind == IBSHIFT_WIRE_PIECE) {
         piece_came(c, head, payload);
+    } else if (head->kind == IBSHIFT_WIRE_CAST_REPAIR) {
+        ibshift_nv_cast_repair_came(c, head, payload);
     } else {
         control_came(c, head, payload);
     }

@@ -32,6 +32,9 @@ static int net_send(struct ibshift_net *net, const struct ibshift_net_message *m
     if (ibshift_given_up_by(nv->net.given_up, m->peer, &m->key)) {
         return -ECONNABORTED;
     }
+    if (m->cast != NULL && m->length <= m->cast_most) {
+        return ibshift_nv_cast_send(nv, m);
+    }
     return m->length <= net->max_eager ? ibshift_nv_send_short(c, m) : ibshift_nv_send_long(c, m);
 }
 
@@ -46,7 +49,10 @@ static int net_recv(struct ibshift_net *net, const struct ibshift_net_message *m
     if (ibshift_given_up_by(nv->net.given_up, m->peer, &m->key)) {
         return -ECONNABORTED;
     }
-    return c->status != 0 ? c->status : ibshift_nv_recv(c, m);
+    if (c->status != 0) {
+        return c->status;
+    }
+    return m->cast != NULL ? ibshift_nv_cast_recv(c, m) : ibshift_nv_recv(c, m);
 }
 
 /* Visits notes that may end; the sender is told of those that were held. */

@@ -258,6 +258,7 @@ int ibshift_nv_open(struct ibshift_net_verbs *nv, const char **what)
 void ibshift_nv_shut(struct ibshift_net_verbs *nv)
 {
     ibshift_nv_let_sends_leave(nv);
+    ibshift_nv_casts_shut(nv);
     ibshift_nv_ud_close(nv);
     close_connections(nv);
     close_lanes(nv);

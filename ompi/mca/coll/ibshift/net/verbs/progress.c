@@ -245,6 +245,9 @@ static void complete_send(struct ibshift_net_verbs *nv, struct ibshift_lane *lan
     struct ibshift_rail *rail = ibshift_lane_rail(lane, wc->qp_num);
 
     if (rail == NULL) {
+        if (kind == IBSHIFT_WR_CAST) {
+            ibshift_nv_cast_completed(object, wc);
+        }
         return;
     }
     struct ibshift_connection *c = rail->connection;
@@ -299,7 +302,14 @@ static void check_alive(struct ibshift_connection *c)
 /* Now and then: late grants are asked after, rings move. */
 static void walk(struct ibshift_net_verbs *nv)
 {
-    nv->next_walk = nv->time + walk_pause;
+    uint64_t due = nv->casts != NULL ? ibshift_nv_casts_look(nv) : UINT64_MAX;
+    bool is_full = nv->time >= nv->next_full;
+
+    nv->next_full = is_full ? nv->time + walk_pause : nv->next_full;
+    nv->next_walk = due < nv->next_full ? due : nv->next_full;
+    if (!is_full) {
+        return;
+    }
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         struct ibshift_connection *c = nv->connections[i];
         if (c->state == IBSHIFT_CONNECTION_READY) {
