@@ -51,7 +51,8 @@ static void add_entries(struct plan_comparison *c)
         int count = candidates(args, alg, args->ranks_last, 0, found);
 
         if ((int)alg->collective != args->collective ||
-            ((alg->flags & IBSHIFT_ALG_NODES) != 0 && args->per_host < 2)) {
+            ((alg->flags & IBSHIFT_ALG_NODES) != 0 && args->per_host < 2) ||
+            ((alg->flags & IBSHIFT_ALG_MULTICAST) != 0 && args->plan.multicast == 0)) {
             continue;
         }
         for (int n = 0; n < count; n++) {

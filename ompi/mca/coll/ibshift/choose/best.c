@@ -395,6 +395,12 @@ static void consider_row(struct search *search, const struct ibshift_alg *alg)
     int count = ibshift_candidates(alg, ranks_of_trees(alg, question->plan), question->bytes,
                                    &question->wish, found);
 
+    if ((alg->flags & IBSHIFT_ALG_MULTICAST) != 0) { /* as many pieces as there have to be */
+        count = 1;
+        found[0].segments = (uint32_t)((question->bytes + question->plan->multicast - 1) /
+                                       question->plan->multicast);
+        found[0].segments = found[0].segments > 0 ? found[0].segments : 1;
+    }
     for (int i = 0; i < count; i++) {
         consider(search, found[i]);
     }
@@ -424,7 +430,8 @@ static bool has_nodes(const struct ibshift_alg *alg, const struct ibshift_plan *
 static bool is_fit(const struct ibshift_question *question, const struct ibshift_alg *alg)
 {
     return ibshift_alg_serves(alg, question->collective, question->needs) &&
-           takes_order(alg, question->plan) && has_nodes(alg, question->plan);
+           takes_order(alg, question->plan) && has_nodes(alg, question->plan) &&
+           ibshift_may_cast(question, alg);
 }
 
 /* The question has the space. */
@@ -435,7 +442,8 @@ static struct ibshift_answer choose_best(const struct ibshift_question *question
     struct ibshift_answer answer;
 
     begin_search(&search, question);
-    if (wished != NULL && ibshift_alg_serves(wished, question->collective, question->needs)) {
+    if (wished != NULL && ibshift_alg_serves(wished, question->collective, question->needs) &&
+        ibshift_may_cast(question, wished)) {
         consider_row(&search, wished);
         answer = settle(&search);
         if (answer.best.alg != NULL) {

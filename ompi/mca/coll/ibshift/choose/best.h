@@ -88,6 +88,17 @@ struct ibshift_question {
     bool *lacks_memory; /* set where a plan could not be priced for want of it; may be NULL */
 };
 
+enum { IBSHIFT_CAST_PIECES = 8 /* datagrams of a vector, at most */ };
+
+/* Of a row by multicast: there is a group, and the vector is short. */
+static inline bool ibshift_may_cast(const struct ibshift_question *question,
+                                    const struct ibshift_alg *alg)
+{
+    return (alg->flags & IBSHIFT_ALG_MULTICAST) == 0 ||
+           (question->plan->multicast > 0 &&
+            question->bytes <= (uint64_t)IBSHIFT_CAST_PIECES * question->plan->multicast);
+}
+
 /* How the row's messages go in that question. */
 struct ibshift_sending ibshift_choose_sending(const struct ibshift_question *question,
                                               const struct ibshift_alg *alg);

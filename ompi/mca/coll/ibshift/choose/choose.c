@@ -66,7 +66,7 @@ static uint64_t key_of(const struct ibshift_question *question)
              question->wish.radix,
              question->plan->root,
              question->plan->commutative | (uint32_t)question->grants_anew << 1 |
-                 (uint32_t)question->is_unattended << 2,
+                 (uint32_t)question->is_unattended << 2 | question->plan->multicast << 3,
              question->free};
 
     return ibshift_digest(IBSHIFT_DIGEST, &key, sizeof(key));
@@ -177,6 +177,17 @@ struct ibshift_kept_choice *ibshift_choices_at(struct ibshift_choices *choices,
         *table = calloc(IBSHIFT_SIZE_CLASSES, sizeof(**table));
     }
     return *table == NULL ? NULL : &(*table)[ibshift_size_class(bytes)];
+}
+
+void ibshift_choices_reconsider(struct ibshift_choices *choices, enum ibshift_collective collective)
+{
+    for (int kind = 0; kind < IBSHIFT_CHOICE_KINDS; kind++) {
+        struct ibshift_kept_choice *table = choices->table[collective][kind];
+
+        for (int i = 0; table != NULL && i < IBSHIFT_SIZE_CLASSES; i++) {
+            table[i].is_known = false;
+        }
+    }
 }
 
 void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective)

@@ -58,6 +58,9 @@ static inline bool ibshift_choice_holds(const struct ibshift_kept_choice *kept,
            kept->named.radix == named->radix && kept->named.segment == named->segment;
 }
 
+/* The choices of one collective are made anew, in their old places. */
+void ibshift_choices_reconsider(struct ibshift_choices *choices,
+                                enum ibshift_collective collective);
 /* The choices of one collective are made anew. */
 void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective);
 

@@ -279,6 +279,9 @@ double ibshift_bound(const struct ibshift_price_request *request)
     struct ibshift_sizes sizes;
     double most = 0;
 
+    if ((request->alg->flags & IBSHIFT_ALG_MULTICAST) != 0) {
+        return 0; /* its messages are fewer than its sends */
+    }
     ibshift_sizes_begin(&sizes, request->alg, request->plan, even(request),
                         request->element > 0 ? request->element : 1);
     for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++) {
@@ -384,7 +387,13 @@ static int look(const struct ibshift_price_request *request, struct ibshift_pric
 int ibshift_glance(const struct ibshift_price_request *request, struct ibshift_price *price)
 {
     struct ibshift_price_request closer = *request;
-    int rc = look(request, price);
+    int rc;
+
+    if ((request->alg->flags & IBSHIFT_ALG_MULTICAST) != 0) {
+        closer.limit = IBSHIFT_CHOOSE_LIMIT;
+        return ibshift_price(&closer, price);
+    }
+    rc = look(request, price);
 
     if (rc == 0 || rc == -ERANGE || rc == -ENOMEM || request->limit >= IBSHIFT_CHOOSE_LIMIT) {
         return rc;

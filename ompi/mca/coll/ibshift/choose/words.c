@@ -148,7 +148,10 @@ void ibshift_words_unfit(const struct ibshift_question *question, const struct i
             continue;
         }
         plan.radix = alg->radix_max > 0 ? 1 : 0;
-        if (ibshift_alg_check(alg, &plan, reason, sizeof(reason)) == 0) {
+        if ((alg->flags & IBSHIFT_ALG_MULTICAST) != 0 && alg == wished) {
+            strcpy(text, plan.multicast == 0 ? "it needs a multicast group (coll_ibshift_multicast)"
+                                             : "the message is longer than 8 datagrams");
+        } else if (ibshift_alg_check(alg, &plan, reason, sizeof(reason)) == 0) {
             ibshift_line_add(able, "%s%s", able->length > 0 ? ", " : "", alg->name);
         } else if (alg == wished) {
             strcpy(text, reason);

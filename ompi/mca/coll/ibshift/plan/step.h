@@ -120,13 +120,14 @@ struct ibshift_plan {
     uint32_t ranks;
     uint32_t root;
     uint32_t radix;
-    uint32_t segments;                   /* pieces of a pipelined vector */
-    uint32_t leaders;                    /* ranks of a node that speak to other nodes; 0: 1 */
-    bool commutative;                    /* the reduction's operator */
-    bool in_sequence;                    /* a shift's distances are 1, 2, 3, ..., not in steps */
-    const struct ibshift_order *order;   /* plan/order.h; NULL: rank order, one rank a node */
-    const struct ibshift_stages *stages; /* plan/order.h; NULL: a shift in rank order */
-    const struct ibshift_nodes *nodes;   /* plan/nodes.h; NULL: one rank a node */
+    uint32_t segments;  /* pieces of a pipelined vector */
+    uint32_t leaders;   /* ranks of a node that speak to other nodes; 0: 1 */
+    bool commutative;   /* the reduction's operator */
+    uint32_t multicast; /* bytes that a datagram to all ranks carries; 0: there is no group */
+    bool in_sequence;   /* a shift's distances are 1, 2, 3, ..., not in steps */
+    const struct ibshift_order *order;         /* plan/order.h; NULL: rank order, one rank a node */
+    const struct ibshift_stages *stages;       /* plan/order.h; NULL: a shift in rank order */
+    const struct ibshift_nodes *nodes;         /* plan/nodes.h; NULL: one rank a node */
     const struct ibshift_neighbors *neighbors; /* plan/neighbors.h; NULL: a ring */
     const uint32_t *split;                     /* ranks + 1 entries; NULL: m / 2 */
     const struct ibshift_listed *listed;       /* plan/listed.h; of its row alone */

@@ -26,7 +26,9 @@ struct ibshift_price_message {
     uint32_t flight;       /* of its rank's walk, while that is the one in sim->walk */
     uint32_t hops;         /* of the chain that ends with it */
     bool is_grant;
-    bool stands; /* the grant of an earlier call: it was there before this one began */
+    bool is_cast; /* a datagram to all, which the adapter has from a copy at once */
+    bool is_copy; /* of one that has left for another rank, too */
+    bool stands;  /* the grant of an earlier call: it was there before this one began */
     int32_t next;
 };
 
@@ -113,7 +115,9 @@ struct ibshift_price_rank {
     int32_t asked;   /* sends that wait for their grant */
     int32_t grants;  /* that wait for their send */
     uint32_t posted_count, unacked_first, unacked_count;
-    uint32_t hops; /* of the longest chain that has come */
+    uint32_t hops;     /* of the longest chain that has come */
+    uint32_t cast_key; /* 1 + the key of the last datagram to all; 0: none yet */
+    double cast_leaves;
     uint64_t sent;
 };
 

@@ -238,15 +238,20 @@ static void leave(struct ibshift_price_run *sim, int32_t index, double begin, do
     struct ibshift_port_load *port = &sim->loads[message->from].out;
     double leaves = ibshift_price_later(begin, earliest), end = leaves;
 
-    if (!ibshift_price_is_near(sim, message->from, message->to)) {
+    if (message->is_copy) {
+        leaves = end = sim->nodes[message->from].cast_leaves;
+    } else if (!ibshift_price_is_near(sim, message->from, message->to)) {
         port->wire = ibshift_price_later(port->wire, earliest);
         leaves = ibshift_port_take(model, port, begin, message->bytes, &end);
+        sim->nodes[message->from].cast_leaves = leaves;
     }
     ibshift_price_report(sim, message->from, message,
                          (struct ibshift_price_event){
                              .begin = message->begin, .end = message->end, .leaves = leaves});
     ibshift_price_push(sim, leaves + model->latency, message->to, index);
-    if (ibshift_model_needs_grant(model, message->bytes)) {
+    if (message->is_cast) {
+        ibshift_walk_complete(sim->walk, IBSHIFT_CLASS_SEND, message->flight);
+    } else if (ibshift_model_needs_grant(model, message->bytes)) {
         hold_until_acknowledged(sim, message->from, message->round, message->flight, INFINITY);
     } else if (model->at_once == 0) {
         hold_until_acknowledged(

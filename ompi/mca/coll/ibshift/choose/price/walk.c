@@ -111,6 +111,22 @@ static void do_local(struct ibshift_price_run *sim, uint32_t rank, struct ibshif
     }
 }
 
+/* Of multicast, one datagram is the sends of a key to all ranks but those of the own node. */
+static bool is_cast(const struct ibshift_price_run *sim, uint32_t rank,
+                    const struct ibshift_step *step, uint64_t bytes)
+{
+    return (sim->alg->flags & IBSHIFT_ALG_MULTICAST) != 0 && bytes <= sim->plan->multicast &&
+           sim->plan->multicast > 0 && !ibshift_price_is_near(sim, rank, step->peer);
+}
+
+static bool is_cast_again(struct ibshift_price_rank *node, const struct ibshift_step *step)
+{
+    uint32_t last = node->cast_key;
+
+    node->cast_key = ibshift_step_key(step) + 1; /* 0: none yet */
+    return node->cast_key == last;
+}
+
 /* begin is when the port has a turn for it. */
 static void do_send(struct ibshift_price_run *sim, uint32_t rank, struct ibshift_step step,
                     uint64_t bytes, double begin)
@@ -120,17 +136,19 @@ static void do_send(struct ibshift_price_run *sim, uint32_t rank, struct ibshift
     struct burst_place place = {IBSHIFT_STEP_SEND, rank, at_step->round, at_step->index};
     uint32_t flight = ibshift_walk_start(sim->walk, IBSHIFT_CLASS_SEND);
     const struct ibshift_model *model = ibshift_price_model_between(sim, rank, step.peer);
-    bool is_long = ibshift_model_needs_grant(model, bytes);
-    double overhead = burst_overhead(sim, &node->sends, model, &place);
-    double time =
-        is_long ? 0
-                : overhead + (double)bytes * model->send_byte + ibshift_model_copying(model, bytes);
+    bool is_long = ibshift_model_needs_grant(model, bytes),
+         is_datagram = is_cast(sim, rank, &step, bytes),
+         is_copy = is_datagram && is_cast_again(node, &step);
+    double overhead = is_copy ? 0 : burst_overhead(sim, &node->sends, model, &place);
+    double time = is_long || is_copy ? 0
+                                     : overhead + (double)bytes * model->send_byte +
+                                           ibshift_model_copying(model, bytes);
 
     ibshift_price_work(sim, rank, begin, time);
     node->sent++;
-    sim->message_total++;
-    sim->post_total++;
-    sim->byte_total += bytes;
+    sim->message_total += !is_copy;
+    sim->post_total += !is_copy;
+    sim->byte_total += is_copy ? 0 : bytes;
     ibshift_price_send(sim,
                        &(struct ibshift_price_message){.begin = begin,
                                                        .end = begin + time,
@@ -142,6 +160,8 @@ static void do_send(struct ibshift_price_run *sim, uint32_t rank, struct ibshift
                                                        .round = place.round,
                                                        .index = place.index,
                                                        .flight = flight,
+                                                       .is_cast = is_datagram,
+                                                       .is_copy = is_copy,
                                                        .hops = step.need > 0 ? node->hops + 1 : 1});
 }
 
