@@ -398,7 +398,7 @@ static int find_order(mca_coll_ibshift_module_t *module, struct ompi_communicato
 
     return ibshift_needs_long_part(wanted->needs)
                ? OMPI_SUCCESS
-               : ibshift_code(ibshift_group_order_find(&module->group, wanted, &together));
+               : ibshift_code(ibshift_group_find(&module->group, wanted, &together));
 }
 
 int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,

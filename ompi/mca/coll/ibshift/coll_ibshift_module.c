@@ -147,6 +147,7 @@ static void module_destruct(mca_coll_ibshift_module_t *module)
     bool has_failed = false;
 
     give_back_fallbacks(module);
+    ibshift_group_cast_free(&module->group);
     ibshift_group_free(&module->group);
     ibshift_tapes_free(module);
     if (NULL != module->group.peers && NULL != ibshift_endpoint.engine &&

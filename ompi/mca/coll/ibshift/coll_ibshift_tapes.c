@@ -347,6 +347,7 @@ int ibshift_tape_find(mca_coll_ibshift_module_t *module, enum ibshift_form form,
     *kept = NULL;
     /* In place of what it gets: then its buffer is found by another argument, or there is none. */
     if (MPI_IN_PLACE == raw->rbuf || !can_have_tape(module, job) ||
+        ibshift_group_cast_is_due(&module->group, &wanted) ||
         OMPI_SUCCESS != atomic_load_explicit(&module->failed, memory_order_relaxed)) {
         return OMPI_SUCCESS;
     }

@@ -51,6 +51,7 @@
 #include "group/choose.h"
 #include "group/endpoint.h"
 #include "group/group.h"
+#include "group/multicast.h"
 #include "group/order.h"
 #include "group/repeat.h"
 #include "group/report.h"

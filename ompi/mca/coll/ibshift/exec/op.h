@@ -57,7 +57,9 @@ struct ibshift_op_params {
     ibshift_reduce_fn reduce;
     void *reduce_context;
     struct ibshift_opening *opening; /* NULL: messages wait for grants */
-    struct ibshift_gaps *gaps;       /* NULL: the blocks are all there is */
+    struct ibshift_cast *cast;       /* of messages of a row that casts, as in net.h; NULL: none */
+    size_t cast_most;
+    struct ibshift_gaps *gaps; /* NULL: the blocks are all there is */
 };
 
 /* Whose blocks say how large a block of TMP is. */

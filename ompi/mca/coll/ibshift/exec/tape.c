@@ -166,7 +166,7 @@ struct ibshift_tape *ibshift_tape_make(const struct ibshift_op_params *params,
     struct ibshift_tape *tape = NULL;
     struct maker *maker;
 
-    if (net->max_tried == 0 || tmp > IBSHIFT_TAPE_TMP ||
+    if (net->max_tried == 0 || params->cast != NULL || tmp > IBSHIFT_TAPE_TMP ||
         params->alg->rounds(&params->plan, params->rank) > IBSHIFT_TAPE_STEPS) {
         return NULL;
     }

@@ -344,6 +344,7 @@ static int decide(struct ibshift_group *group, const struct ibshift_wanted *want
         return rc;
     }
     plan.nodes = &group->choices.nodes;
+    plan.multicast = (uint32_t)group->cast.most;
     plan.root = 0; /* also where ranks come to roots in another order */
     rc = ibshift_choose_question(group, wanted, &plan, &lacks_memory, &question);
     if (rc != 0) {
@@ -354,7 +355,7 @@ static int decide(struct ibshift_group *group, const struct ibshift_wanted *want
         return -ENOMEM;
     }
     if (answer.wish.alg != NULL && answer.wish.alg != answer.best.alg &&
-        !ibshift_needs_long_part(wanted->needs)) {
+        !ibshift_needs_long_part(wanted->needs) && !group->cast.is_forming) {
         tell_unfit(group, wanted, &question, answer.wish.alg);
     }
     if (may_deadlock(group, wanted)) {
@@ -418,6 +419,10 @@ static void run_choice(struct ibshift_group *group, enum ibshift_collective coll
     atomic_store_explicit(&group->choices.last[collective], choice, memory_order_relaxed);
     params->plan.nodes = &group->choices.nodes;
     params->alg = choice->alg;
+    if (choice->alg != NULL && (choice->alg->flags & IBSHIFT_ALG_MULTICAST) != 0) {
+        params->cast = group->cast.cast;
+        params->cast_most = group->cast.most;
+    }
     ibshift_choice_take(choice, &params->plan);
 }
 
@@ -458,20 +463,6 @@ int ibshift_group_choose(struct ibshift_group *group, const struct ibshift_wante
     params->plan.listed = ibshift_wishes_plan(group, wanted);
     params->is_attended = wanted->is_blocking;
     return choose_call(group, wanted, params);
-}
-
-int ibshift_group_set_neighbors(struct ibshift_group *group,
-                                const struct ibshift_neighbor_lists *lists)
-{
-    const struct ibshift_wanted any = {.collective = IBSHIFT_NEIGHBOR_ALLTOALL};
-    const struct ibshift_order *located = &group->order.located;
-    int rc = ibshift_group_order_find(group, &any, NULL);
-
-    group->neighbors = (struct ibshift_neighbors){group->rank, 1, &group->neighborhood};
-    return rc != 0 ? rc
-                   : ibshift_neighborhood_make(lists, group->rank, group->size,
-                                               located->places == 0 ? NULL : located,
-                                               &group->neighborhood);
 }
 
 void ibshift_group_free(struct ibshift_group *group)

@@ -56,6 +56,16 @@ struct ibshift_pacing {
     struct ibshift_paced *by_class[IBSHIFT_PACED_FORMS][IBSHIFT_SIZE_CLASSES];
 };
 
+struct ibshift_cast;
+
+/* A multicast group of the ranks (group/multicast.h). */
+struct ibshift_group_cast {
+    bool is_known; /* whether there is one */
+    bool is_forming;
+    struct ibshift_cast *cast; /* NULL: none */
+    size_t most;               /* bytes of a message */
+};
+
 struct ibshift_group {
     uint32_t rank, size;
     uint32_t id;      /* of the messages' keys: the same on all ranks */
@@ -65,6 +75,7 @@ struct ibshift_group {
     struct ibshift_choices choices;
     struct ibshift_group_order order;
     struct ibshift_pacing pacing;
+    struct ibshift_group_cast cast;
     struct ibshift_neighborhood neighborhood; /* edges NULL: nobody has asked for it yet */
     struct ibshift_neighbors neighbors;       /* it alone */
 };

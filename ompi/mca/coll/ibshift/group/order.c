@@ -285,6 +285,20 @@ int ibshift_group_order_find(struct ibshift_group *group, const struct ibshift_w
     return rc;
 }
 
+int ibshift_group_set_neighbors(struct ibshift_group *group,
+                                const struct ibshift_neighbor_lists *lists)
+{
+    const struct ibshift_wanted any = {.collective = IBSHIFT_NEIGHBOR_ALLTOALL};
+    const struct ibshift_order *located = &group->order.located;
+    int rc = ibshift_group_order_find(group, &any, NULL);
+
+    group->neighbors = (struct ibshift_neighbors){group->rank, 1, &group->neighborhood};
+    return rc != 0 ? rc
+                   : ibshift_neighborhood_make(lists, group->rank, group->size,
+                                               located->places == 0 ? NULL : located,
+                                               &group->neighborhood);
+}
+
 void ibshift_group_order_free(struct ibshift_group_order *order)
 {
     ibshift_order_free(&order->located);

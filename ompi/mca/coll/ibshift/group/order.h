@@ -46,6 +46,10 @@ unsigned ibshift_fabric_path(void *context, uint32_t peer);
 int ibshift_fabric_service_level(void *context, const struct ibshift_verbs_address *from,
                                  const struct ibshift_verbs_address *to, unsigned path);
 
+/* Once, before the first neighborhood collective; 0 or as ibshift_neighborhood_make(). */
+int ibshift_group_set_neighbors(struct ibshift_group *group,
+                                const struct ibshift_neighbor_lists *lists);
+
 /* 0 or a negative errno. Without a fabric file nothing happens. */
 int ibshift_group_order_find(struct ibshift_group *group, const struct ibshift_wanted *wanted,
                              const struct ibshift_together *together);

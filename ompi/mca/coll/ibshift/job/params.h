@@ -32,6 +32,7 @@ struct ibshift_params {
     int deadline; /* seconds */
     int window;
     bool tapes;
+    bool multicast;
     const char *model;
     const char *rules;
     const char *plan;

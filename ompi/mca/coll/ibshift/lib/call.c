@@ -187,7 +187,7 @@ static int decide(const struct ibshift_lib_work *work, bool is_blocking,
     struct ibshift_op_params *params = &request->op.params;
     const struct ibshift_wanted wanted = ibshift_lib_wanted(work, is_blocking);
     const struct ibshift_together together = {group, least, tell, deal, NULL};
-    int rc = ibshift_group_order_find(&group->group, &wanted, &together);
+    int rc = ibshift_group_find(&group->group, &wanted, &together);
 
     *params = (struct ibshift_op_params){.rank = work->rank,
                                          .peers = group->group.peers,

@@ -59,6 +59,7 @@ static int enlist(struct ibs_job *job, struct ibs_group *group)
 
 static void drop(struct ibs_group *group)
 {
+    ibshift_group_cast_free(&group->group);
     ibshift_group_free(&group->group);
     free(group->group.peers);
     free(group);

@@ -7,7 +7,7 @@
 
 #include "exec/engine.h"
 #include "group/endpoint.h"
-#include "group/group.h"
+#include "group/multicast.h"
 #include "lib/ibshift.h"
 
 enum { IBSHIFT_WHY = 1024 };
