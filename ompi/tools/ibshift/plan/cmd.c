@@ -284,8 +284,8 @@ static const struct plan_command plan_commands[] = {
      "the steps, one line each, as the executor traces them", plan_print},
     {"check", "CA", "PRkScOlbTxHDNLmpwisF", "prove it right: all ranks, all blocks, no deadlock",
      plan_check},
-    {"price", "CA", "PRkScOlbTxHDNLCnmewzpMjofAF", "the modelled time", plan_price},
-    {"compare", "C", "PRkScOlbTHDLCnmewzpMjofA",
+    {"price", "CA", "PRkScOlbTxHDNLGCnmewzpMjofAF", "the modelled time", plan_price},
+    {"compare", "C", "PRkScOlbTHDLGCnmewzpMjofA",
      "the modelled times of all algorithms, and who wins where", plan_compare},
     {"rules", "c", "PHDCnwpo", "the component's choices, as a file of rules for it", plan_rules},
 };

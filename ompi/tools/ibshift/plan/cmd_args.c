@@ -60,21 +60,22 @@ static int plan_args_operand(void *context, const char *text)
 static int check_unread(const struct plan_args *args)
 {
     uint32_t flags = args->alg->flags;
-    const char *unread = args->has_radix && args->alg->radix_max == 0 ? "radix"
-                         : args->plan.segments > 1 && (flags & IBSHIFT_ALG_SEGMENTS) == 0
-                             ? "segments"
-                         : args->has_leaders && (flags & IBSHIFT_ALG_LEADERS) == 0 ? "leaders"
-                         : args->nodes_text != NULL && (flags & IBSHIFT_ALG_NODES) == 0 &&
-                                 strchr(args->row->options, 'C') == NULL
-                             ? "nodes"
-                         : args->per_host > 0 && (flags & IBSHIFT_ALG_NODES) == 0 &&
-                                 strchr(args->row->options, 'C') == NULL
-                             ? "per-host"
-                         : args->piece > 0 && (flags & IBSHIFT_ALG_FREE) == 0             ? "piece"
-                         : args->order_text != NULL && (flags & IBSHIFT_ALG_ORDER) == 0   ? "order"
-                         : args->stages_path != NULL && (flags & IBSHIFT_ALG_STAGES) == 0 ? "stages"
-                         : args->split != 0 && (flags & IBSHIFT_ALG_SPLIT) == 0           ? "split"
-                                                                                          : NULL;
+    const char *unread =
+        args->has_radix && args->alg->radix_max == 0                       ? "radix"
+        : args->plan.segments > 1 && (flags & IBSHIFT_ALG_SEGMENTS) == 0   ? "segments"
+        : args->plan.multicast > 0 && (flags & IBSHIFT_ALG_MULTICAST) == 0 ? "multicast"
+        : args->has_leaders && (flags & IBSHIFT_ALG_LEADERS) == 0          ? "leaders"
+        : args->nodes_text != NULL && (flags & IBSHIFT_ALG_NODES) == 0 &&
+                strchr(args->row->options, 'C') == NULL
+            ? "nodes"
+        : args->per_host > 0 && (flags & IBSHIFT_ALG_NODES) == 0 &&
+                strchr(args->row->options, 'C') == NULL
+            ? "per-host"
+        : args->piece > 0 && (flags & IBSHIFT_ALG_FREE) == 0             ? "piece"
+        : args->order_text != NULL && (flags & IBSHIFT_ALG_ORDER) == 0   ? "order"
+        : args->stages_path != NULL && (flags & IBSHIFT_ALG_STAGES) == 0 ? "stages"
+        : args->split != 0 && (flags & IBSHIFT_ALG_SPLIT) == 0           ? "split"
+                                                                         : NULL;
 
     if (unread != NULL) {
         return cli_error(args->command, "%s %s takes no --%s",
@@ -285,6 +286,9 @@ static size_t plan_rows(struct plan_args *args, struct cli_option *to)
          .where = &args->nodes_text},
         {"--leaders", 'L', CLI_WHOLE, "N", "ranks of a host that send to other hosts (default: 1)",
          .where = &args->plan.leaders, .low = 1, .high = IBSHIFT_LEADERS_MAX},
+        {"--multicast", 'G', CLI_WHOLE, "BYTES",
+         "the ranks have a multicast group whose datagrams carry so many bytes (default: 0: none)",
+         .where = &args->plan.multicast, .high = 4096},
         {"--fabric", 'f', CLI_TEXT, "FABRIC",
          "a rank on each of its hosts, or --per-host: what they share of its links takes time",
          .where = &args->fabric_text},
