@@ -15,7 +15,7 @@ struct check_cell {
     uint32_t block;
     uint32_t lo;
     uint32_t count;
-    uint32_t lost; /* a receive is writing it, or a reduction has used it up */
+    uint32_t lost; /* a reduction has used it up */
     uint64_t sum;  /* of check_rank_mark(): which ranks, when the order does not matter */
 };
 
