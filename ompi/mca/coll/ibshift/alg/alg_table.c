@@ -68,7 +68,6 @@
     ROW(allreduce_exchange)                                                                        \
     ROW(allreduce_halving_bruck)                                                                   \
     ROW(allreduce_exchange_bruck)                                                                  \
-    ROW(allreduce_bine)                                                                            \
     ROW(reduce_scatter_linear)                                                                     \
     ROW(reduce_scatter_recursive_halving)                                                          \
     ROW(reduce_scatter_ring)                                                                       \

@@ -5,7 +5,6 @@
  */
 #include "plan/composition.h"
 
-extern const struct ibshift_alg ibshift_alg_allgather_bine;
 extern const struct ibshift_alg ibshift_alg_barrier_dissemination;
 extern const struct ibshift_alg ibshift_alg_bcast_knomial;
 extern const struct ibshift_alg ibshift_alg_scatter_linear;
@@ -22,7 +21,6 @@ extern const struct ibshift_alg ibshift_alg_reduce_scatter_linear;
 extern const struct ibshift_alg ibshift_alg_reduce_scatter_recursive_halving;
 extern const struct ibshift_alg ibshift_alg_scan_recursive_doubling;
 extern const struct ibshift_alg ibshift_alg_exscan_recursive_doubling;
-extern const struct ibshift_alg ibshift_alg_reduce_scatter_bine;
 
 /* Defines the functions of the composition of that name; and names them in its row. */
 #define COMPOSED(name)                                                                             \
@@ -416,23 +414,6 @@ const struct ibshift_alg ibshift_alg_allreduce_exchange_bruck = {
     .doc = "every rank reduces one part of all vectors, then Bruck's allgather",
     .cost = "P-1 messages of n/P bytes, P-1 reductions of n/P, log_6 P rounds",
     FUNCTIONS(allreduce_exchange_bruck),
-};
-
-/* Near partners exchange most, in both halves. */
-static const struct ibshift_composition allreduce_bine = {
-    .count = 2,
-    .phase = {{&ibshift_alg_reduce_scatter_bine, AMONG_ALL, AT_SEND, AT_PIECE},
-              {&ibshift_alg_allgather_bine, AMONG_ALL, AT_PIECE, AT_RECV}},
-};
-COMPOSED(allreduce_bine)
-const struct ibshift_alg ibshift_alg_allreduce_bine = {
-    .collective = IBSHIFT_ALLREDUCE,
-    .name = "bine",
-    .doc = "bine's reduce_scatter, then its allgather",
-    .cost = "2 log2 P rounds, 2n(P-1)/P bytes, of which few pass between groups; 2n are copied",
-    .instead = "knomial",
-    .flags = IBSHIFT_ALG_POWER_OF_TWO | IBSHIFT_ALG_IN_PLACE | IBSHIFT_ALG_COMMUTATIVE_ONLY,
-    FUNCTIONS(allreduce_bine),
 };
 
 /* The fewest messages, for short blocks. */
