@@ -83,7 +83,8 @@ struct ibshift_cast {
     uint32_t held_count;
     struct ibshift_cast_awaited *awaited;
     uint32_t awaited_count, awaited_room;
-    uint64_t pause;
+    uint64_t pause; /* that receives wait before they ask */
+    uint64_t asked; /* when one did whose answer is to be timed; 0: none */
     uint32_t peers[];
 };
 

@@ -7,12 +7,12 @@
 
 enum {
     ACKNOWLEDGED_EACH = IBSHIFT_CAST_WINDOW / 2,
-    LESS = 32,
+    LESS = 256,
     LATE = 8, /* so many times what a receive waits */
 };
 
 /* ns: how long a receive waits before it asks, again and again */
-static const uint64_t pause_least = 30 * 1000, pause_most = 2000 * 1000,
+static const uint64_t pause_least = 30 * 1000, pause_most = 1000 * 1000 * 1000,
                       ask_most = 20 * 1000 * 1000;
 
 /* Over the connection with that member, which a receive or a number from it has brought about. */
@@ -205,6 +205,17 @@ void ibshift_nv_cast_completed(struct ibshift_cast_buffer *buffer, const struct 
     }
 }
 
+/* Who asks sooner than in the time of one way, and a quarter more, asks in vain. */
+static void time_answer(struct ibshift_cast *cast)
+{
+    uint64_t both_ways = ibshift_net_now(&cast->nv->net) - cast->asked;
+
+    if (cast->asked != 0 && both_ways / 8 * 5 > cast->pause) {
+        cast->pause = both_ways / 8 * 5 < pause_most ? both_ways / 8 * 5 : pause_most;
+    }
+    cast->asked = 0;
+}
+
 void ibshift_nv_cast_repair_came(struct ibshift_connection *c, const struct ibshift_wire *wire,
                                  const uint8_t *payload)
 {
@@ -216,6 +227,7 @@ void ibshift_nv_cast_repair_came(struct ibshift_connection *c, const struct ibsh
     }
     cast = ibshift_cast_find(c->net, head.group);
     if (cast != NULL && check(cast, &head, wire->length) == c) {
+        time_answer(cast);
         take(cast, c, &head, payload + sizeof(head), true);
     }
 }
@@ -290,6 +302,7 @@ uint64_t ibshift_cast_ask(struct ibshift_cast *cast)
 
             ibshift_nv_control(c, &a->key, IBSHIFT_WIRE_CAST_MISS, &body);
             a->has_asked = true;
+            cast->asked = cast->asked != 0 ? cast->asked : cast->nv->time;
             a->pause = 2 * a->pause < ask_most ? 2 * a->pause : ask_most;
             a->due = cast->nv->time + a->pause;
         }
