@@ -56,7 +56,7 @@ enum ibshift_alg_flag {
     IBSHIFT_ALG_NODES = 1 << 11,      /* reads plan->nodes */
     IBSHIFT_ALG_LEADERS = 1 << 12,    /* reads plan->leaders */
     IBSHIFT_ALG_SIZES_NODE = 1 << 13, /* v-variant once leaders know the sizes of their node */
-    IBSHIFT_ALG_FREE = 1 << 14,       /* no step waits for another: a pace may hold them back */
+    IBSHIFT_ALG_FREE = 1 << 14,       /* no step waits for another: a pace may narrow the window */
     IBSHIFT_ALG_MULTICAST =
         1 << 16,                 /* sends of one key are one datagram: for a plan with a group */
     IBSHIFT_ALG_INNER = 1 << 15, /* reads plan->radix for trees within a node alone */

@@ -243,7 +243,7 @@ void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv);
 /* Held messages were matched or dropped: tells their sender when it should know. */
 void ibshift_nv_held_ended(struct ibshift_connection *c);
 
-/* long.c: long messages, what pacing asks */
+/* long.c: long messages */
 int ibshift_nv_send_long(struct ibshift_connection *c, const struct ibshift_net_message *m);
 void ibshift_nv_grant(struct ibshift_note *recv, struct ibshift_net_mem *mem);
 void ibshift_nv_grant_again(struct ibshift_note *recv);
