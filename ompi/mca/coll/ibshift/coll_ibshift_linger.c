@@ -16,9 +16,10 @@
 #include <sched.h>
 
 enum {
-    IDLE_TURNS = 4,  /* of our own, for one of Open MPI's */
-    PART = 20,       /* a moment, of the time that the call's bytes take on the wire, */
-    PART_MOST = 8,   /* and of all moments */
+    IDLE_TURNS = 4, /* of our own, for one of Open MPI's */
+    PART = 20,      /* a moment, of the time that the call's bytes take on the wire, */
+    PART_MOST = 8,  /* and of all moments */
+    WAYS = 2, /* of a short message: a moment is no shorter, where all moments may take that */
     SKIPPED_MOST = 6 /* starts, as a power of two */
 };
 
@@ -88,7 +89,7 @@ void ibshift_call_linger(ibshift_call_t *call)
     uint32_t left = atomic_load_explicit(&patience->left, memory_order_relaxed);
     uint64_t held_up =
         call->tells_counts ? 0 : ibshift_engine_held_up(ibshift_endpoint.engine, &call->op);
-    uint64_t time, begun;
+    uint64_t time, moment, begun;
 
     time = 0 == held_up ? 0 : wire_time(call);
     if (0 == time) {
@@ -98,13 +99,16 @@ void ibshift_call_linger(ibshift_call_t *call)
         atomic_store_explicit(&patience->left, left - 1, memory_order_relaxed);
         return;
     }
+    moment = (uint64_t)(call->module->group.choices.model->latency * WAYS * 1000);
+    moment = moment < time / PART_MOST ? moment : time / PART_MOST;
+    moment = moment > time / PART ? moment : time / PART;
     begun = ibshift_net_now(ibshift_endpoint.net);
-    if (!look_on(time / PART, &held_up, call)) {
+    if (!look_on(moment, &held_up, call)) {
         be_in_vain(patience);
         return;
     }
     atomic_store_explicit(&patience->in_vain, 0, memory_order_relaxed);
     while (0 != held_up && ibshift_net_now(ibshift_endpoint.net) - begun < time / PART_MOST &&
-           look_on(time / PART, &held_up, call)) {
+           look_on(moment, &held_up, call)) {
     }
 }
