@@ -119,12 +119,12 @@ void ibshift_words_decision(struct ibshift_line *line, const struct ibshift_deci
     }
     add_choice(line, decision);
     if (wished == alg) {
-        ibshift_line_add(
-            line, "; asked for by coll_ibshift_%s%s",
-            decision->is_named ? ibshift_collective_name(decision->question->collective)
-            : decision->question->plan->listed != NULL ? "plan"
-                                                       : "rules",
-            decision->is_named ? "_algorithm" : "");
+        ibshift_line_add(line, "; asked for by coll_ibshift_%s%s",
+                         decision->is_named
+                             ? ibshift_collective_name(decision->question->collective)
+                         : decision->question->plan->listed != NULL ? "plan"
+                                                                    : "rules",
+                         decision->is_named ? "_algorithm" : "");
         return;
     }
     if (wished != NULL) {
