@@ -123,15 +123,10 @@ int ibshift_nv_rails_create(struct ibshift_connection *c)
 
 static uint8_t path_mtu(const struct ibshift_net_verbs *nv, const struct ibshift_rail *rail)
 {
-    static const int bytes[] = {0, 256, 512, 1024, 2048, 4096};
     uint8_t mtu = nv->verbs->blob.address[rail->my_port].mtu;
     uint8_t theirs = rail->connection->card.address[rail->their_port].mtu;
 
-    mtu = theirs < mtu ? theirs : mtu;
-    while (nv->options.mtu != 0 && mtu > 1 && bytes[mtu] > nv->options.mtu) {
-        mtu--;
-    }
-    return mtu;
+    return theirs < mtu ? theirs : mtu;
 }
 
 /*

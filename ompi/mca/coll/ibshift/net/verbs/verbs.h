@@ -120,7 +120,6 @@ struct ibshift_net_verbs_options {
     uint32_t queue;   /* depth of a connection's send queue */
     uint32_t inlined; /* bytes asked for inside of a work request */
     uint32_t rings;   /* peers that write into a ring of their own; 0: none */
-    int mtu;          /* bytes; 0: what both ports can do */
     int timeout;      /* exponent: 4.096 us * 2^timeout until a packet is sent again */
     int retry;        /* 0..7 */
     bool
