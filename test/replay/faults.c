@@ -21,6 +21,7 @@
 static const uint64_t long_stop = 11 * 1000 * 1000000ull; /* after which others may lose patience */
 
 enum { MAPS = 64, STALE = 3, TRIES = 64, FLIPS = 4 };
+enum { CARDS = 4 }; /* one of so many hostile ones has garbage on its card, too */
 
 static struct map {
     uint8_t *at;
@@ -209,6 +210,20 @@ static void flip(uint8_t *at, size_t size)
     story_count(COUNT_GARBAGE, 1);
     for (uint64_t i = 1 + below(FLIPS); i > 0; i--) {
         at[below(size)] ^= (uint8_t)(below(2) == 0 ? 1u << below(8) : program_random(&f.random));
+    }
+}
+
+void replay_spoil_card(struct replay_card *card)
+{
+    for (int i = 0; i < f.program->acts; i++) {
+        const struct program_act *act = &f.program->act[i];
+
+        if (act->fault == FAULT_HOSTILE && !act->is_dropped && act->rank == replay_self() &&
+            act->at % CARDS == 0 && card->size > 0) {
+            replay_say("has a card of garbage");
+            causes_happened(act->rank, CAUSE_HOSTILE, replay_now());
+            flip(card->bytes, card->size);
+        }
     }
 }
 

@@ -209,6 +209,7 @@ static int put_card(opal_pmix_scope_t scope, opal_value_t *value)
     }
     card->size = (size_t)value->data.bo.size;
     memcpy(card->bytes, value->data.bo.bytes, card->size);
+    replay_spoil_card(card);
     return OPAL_SUCCESS;
 }
 

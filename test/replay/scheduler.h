@@ -48,6 +48,8 @@ void replay_explain(int item, int status, int peer, uint32_t members);
 uint64_t replay_now(void);
 bool replay_strikes(enum program_fault fault); /* the next case of it, for the rank that runs */
 void replay_kill(int rank);
+void replay_spoil_card(
+    struct replay_card *card); /* of the rank that runs, when it is to be garbage */
 
 /* What a rank's copy exports: its main function, and what is counted at its branches. */
 typedef void replay_rank_main(int self);
