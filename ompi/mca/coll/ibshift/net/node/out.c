@@ -1,49 +1,8 @@
-/*
- * Messages out: into the peer's box. Long ones are copied by the kernel from buffer to buffer: the
- * sender offers them, and the receiver fetches them, or grants them, and the sender writes where the
- * grant says. Whoever fetches looks afterwards whether the offer still stands: a sender that takes it
- * back says so before the buffer is used again.
- */
+/* Messages out: into the peer's box; and what peers say of those that are offered, or wait. */
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "net/node/private.h"
-
-/* Of one call of the kernel, in a turn: polls in between serve others. A call takes as long as 20 KiB of its copy. */
-enum { PIECE = 1024 * 1024 };
-
-static const uint64_t fresh = 100 * 1000 * 1000; /* ns: a pid does not come back so soon */
-
-/* The next piece. 0: all of it is there; -EAGAIN: goes on later; -EPERM: the kernel refuses. */
-static int copy(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
-{
-    uint64_t left = note->length - note->done;
-    struct iovec here = {.iov_base = note->buffer + note->done,
-                         .iov_len = left < PIECE ? left : PIECE};
-    struct iovec there = {.iov_base = (void *)(uintptr_t)(note->target + note->done),
-                          .iov_len = here.iov_len};
-    pid_t pid = (pid_t)peer->card.pid;
-    ssize_t n;
-
-    if (ibshift_net_now(&peer->net->net) - note->since > fresh && !ibshift_nn_check_alive(peer)) {
-        return peer->status;
-    }
-    n = note->kind == IBSHIFT_NODE_RECV ? process_vm_readv(pid, &here, 1, &there, 1, 0)
-                                        : process_vm_writev(pid, &here, 1, &there, 1, 0);
-    if (n <= 0) {
-        if (!ibshift_nn_check_alive(peer)) {
-            return peer->status;
-        }
-        peer->reach = IBSHIFT_NODE_CANNOT; /* all of it through the ring, from the start */
-        note->target = 0;
-        note->done = 0;
-        return -EPERM;
-    }
-    note->done += (uint64_t)n;
-    note->since = ibshift_net_now(&peer->net->net);
-    return note->done == note->length ? 0 : -EAGAIN;
-}
 
 static int offer(struct ibshift_node_peer *peer, struct ibshift_node_note *send)
 {
@@ -71,31 +30,6 @@ static int withdraw(struct ibshift_node_peer *peer, struct ibshift_node_note *se
     if (rc == 0) {
         ibshift_nn_fence();
         ibshift_nn_note_end(send, -ECANCELED);
-    }
-    return rc;
-}
-
-static int fetch(struct ibshift_node_peer *peer, struct ibshift_node_note *recv)
-{
-    int rc = recv->done < recv->length ? copy(peer, recv) : 0;
-
-    if (rc == -EPERM) {
-        recv->is_fetched = false;
-        recv->is_granted = true;
-        ibshift_nn_note_move(&peer->resting, recv);
-        ibshift_nn_tell(peer, IBSHIFT_NODE_GRANT, &recv->match.key, recv->length, 0);
-        return peer->status;
-    }
-    if (rc == 0) {
-        ibshift_nn_fence();
-        peer->net->take(peer);
-        if (recv->list != &peer->ready) {
-            return peer->status; /* it was withdrawn */
-        }
-        rc = ibshift_nn_put_news(peer, IBSHIFT_NODE_TAKEN, &recv->match.key, recv->length, 0);
-    }
-    if (rc == 0) {
-        ibshift_nn_note_end(recv, 0);
     }
     return rc;
 }
@@ -224,7 +158,7 @@ static int go_granted(struct ibshift_node_peer *peer, struct ibshift_node_note *
                            IBSHIFT_NODE_FREE_OF_QUOTA, &note->done);
     }
     if (note->done < note->length) {
-        rc = copy(peer, note);
+        rc = ibshift_nn_copy(peer, note);
     }
     if (rc == -EPERM) {
         return -EAGAIN; /* through the ring, next time */
@@ -252,7 +186,7 @@ static int go(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
         return rc;
     }
     if (note->kind == IBSHIFT_NODE_RECV) {
-        return fetch(peer, note);
+        return ibshift_nn_fetch(peer, note);
     }
     if (note->is_revoking) {
         return withdraw(peer, note);

@@ -300,6 +300,11 @@ int ibshift_nn_take_held(struct ibshift_node_note *held, const struct ibshift_ne
 /* Messages that are waited for, and that the sender may now have no quota for. */
 void ibshift_nn_grant_what_is_stuck(struct ibshift_node_peer *peer);
 
+/* copy.c: what the kernel copies */
+/* The next piece. 0: all of it is there; -EAGAIN: goes on later; -EPERM: the kernel refuses. */
+int ibshift_nn_copy(struct ibshift_node_peer *peer, struct ibshift_node_note *note);
+int ibshift_nn_fetch(struct ibshift_node_peer *peer, struct ibshift_node_note *recv);
+
 /* in.c: all that peers write into our boxes */
 void ibshift_nn_take(struct ibshift_node_peer *peer);
 bool ibshift_nn_try_recv(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
