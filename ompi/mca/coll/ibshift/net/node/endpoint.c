@@ -25,6 +25,9 @@ static void cancel_recv(struct ibshift_node_note *note)
 {
     struct ibshift_node_peer *peer = note->peer;
 
+    if (ibshift_nn_close_share(note)) {
+        note->is_direct = note->is_granted = true;
+    }
     if (note->is_granted && !untell_grant(peer, &note->match.key)) {
         ibshift_nn_tell(peer, note->is_direct ? IBSHIFT_NODE_REVOKE : IBSHIFT_NODE_UNGRANT,
                         &note->match.key, 0, 0);
@@ -33,6 +36,7 @@ static void cancel_recv(struct ibshift_node_note *note)
         }
         if (note->is_direct) {
             note->is_revoking = true; /* the sender may be writing: its word ends it */
+            ibshift_nn_note_move(&peer->resting, note);
             return;
         }
     }
@@ -190,6 +194,8 @@ static int deliver(struct ibshift_net_node *nn, struct ibshift_net_event *events
 static int poll_net(struct ibshift_net *net, struct ibshift_net_event *events, int max)
 {
     struct ibshift_net_node *nn = ibshift_node(net);
+    struct ibshift_node_peer *helped = NULL;
+    bool is_idle = true;
 
     if (nn->met_count + 1 < nn->card.boxes) {
         look_for_strangers(nn);
@@ -199,8 +205,13 @@ static int poll_net(struct ibshift_net *net, struct ibshift_net_event *events, i
 
         ibshift_nn_take(peer);
         if (peer->status == 0 && (peer->ready.first != NULL || peer->waiting.first != NULL)) {
+            is_idle &= peer->ready.first == NULL;
             ibshift_nn_flush(peer);
         }
+        helped = peer->helping.first != NULL ? peer : helped;
+    }
+    if (is_idle && helped != NULL) {
+        ibshift_nn_help(helped);
     }
     return deliver(nn, events, max);
 }

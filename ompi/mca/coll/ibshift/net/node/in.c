@@ -148,18 +148,6 @@ static void part_came(struct ibshift_node_peer *peer, const struct ibshift_node_
     }
 }
 
-/* The sender's ring is dear: this side expected the message in its own. */
-static void take_short_offer(struct ibshift_node_note *recv)
-{
-    struct ibshift_node_peer *peer = recv->peer;
-
-    recv->is_fetched = ibshift_nn_meet(peer) == 0 && ibshift_nn_can_copy(peer);
-    if (!recv->is_fetched && peer->status == 0) {
-        recv->is_granted = true;
-        ibshift_nn_tell(peer, IBSHIFT_NODE_GRANT, &recv->match.key, recv->length, 0);
-    }
-}
-
 static void offer_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
 {
     struct ibshift_node_note *note = ibshift_nn_find(&peer->net->rx, peer, &cell->key);
@@ -186,7 +174,7 @@ static void offer_came(struct ibshift_node_peer *peer, const struct ibshift_node
     }
     note->target = cell->grant.address;
     if (note->kind == IBSHIFT_NODE_RECV && !note->is_counted && !note->is_granted) {
-        take_short_offer(note);
+        ibshift_nn_take_short_offer(note);
     }
     if (peer->status == 0 && note->kind == IBSHIFT_NODE_RECV && note->is_fetched) {
         note->since = ibshift_net_now(&peer->net->net);
@@ -202,24 +190,39 @@ static void withdrawn(struct ibshift_node_peer *peer, const struct ibshift_node_
     if (note != NULL && note->kind == IBSHIFT_NODE_OFFERED) {
         ibshift_nn_note_free(note);
     } else if (note != NULL && note->kind == IBSHIFT_NODE_RECV && note->is_fetched) {
+        (void)ibshift_nn_close_share(note);
         note->done = 0;
         ibshift_nn_note_move(&peer->resting, note);
     }
 }
 
-/* DONE: its real outcome, even where it is being taken back. REVOKED: nothing more is written. */
+/* All of the message is taken by either side, and this is what its sender has copied. */
 static void written(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
 {
     struct ibshift_node_note *note = ibshift_nn_find(&peer->net->rx, peer, &cell->key);
-    bool is_done = cell->kind == IBSHIFT_NODE_DONE;
 
-    if (note == NULL || note->kind != IBSHIFT_NODE_RECV || !note->is_direct) {
-        return; /* ended meanwhile */
+    if (note == NULL || note->kind != IBSHIFT_NODE_RECV || note->share == 0) {
+        return; /* ended, or on its way to it */
     }
-    if (is_done && note->length != cell->grant.length) {
+    if (note->length != cell->grant.length) {
         ibshift_nn_mismatch(peer, &cell->key, note->length, cell->grant.length);
-    } else if (is_done || note->is_revoking) {
-        ibshift_nn_note_end(note, is_done ? 0 : -ECANCELED);
+    } else if (note->length - note->done != cell->grant.address) {
+        ibshift_nn_break(peer, -EPROTO,
+                         "it says that it has copied more or less of a message than it took");
+    } else {
+        (void)ibshift_nn_close_share(note);
+        note->done = note->length;
+        ibshift_nn_note_move(&peer->ready, note);
+    }
+}
+
+/* Nothing more is written. */
+static void revoked(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
+{
+    struct ibshift_node_note *note = ibshift_nn_find(&peer->net->rx, peer, &cell->key);
+
+    if (note != NULL && note->kind == IBSHIFT_NODE_RECV && note->is_revoking) {
+        ibshift_nn_note_end(note, -ECANCELED);
     }
 }
 
@@ -292,7 +295,7 @@ static void (*const cell_handlers[])(struct ibshift_node_peer *peer,
     [IBSHIFT_NODE_TAKEN] = ibshift_nn_taken_came,
     [IBSHIFT_NODE_UNGRANT] = ibshift_nn_ungrant_came,
     [IBSHIFT_NODE_DONE] = written,
-    [IBSHIFT_NODE_REVOKED] = written,
+    [IBSHIFT_NODE_REVOKED] = revoked,
     [IBSHIFT_NODE_REVOKE] = ibshift_nn_revoke_came,
     [IBSHIFT_NODE_ASK] = asked,
     [IBSHIFT_NODE_ASK_AFTER] = asked_after,

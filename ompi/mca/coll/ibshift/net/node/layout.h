@@ -8,6 +8,7 @@
  *   struct ibshift_node_head        who owns the segment, sizes
  *   boxes[count], each
  *     struct ibshift_node_taken     written by the owner: what may be written over
+ *     struct ibshift_node_shares    written by both: long messages that both copy
  *     struct ibshift_node_cell[]    short messages, and news about long ones
  *     ring                          bytes that are too many for a cell
  *
@@ -28,7 +29,7 @@
 
 enum {
     IBSHIFT_NODE_MAGIC = 0x6e736269,
-    IBSHIFT_NODE_VERSION = 4,
+    IBSHIFT_NODE_VERSION = 5,
     IBSHIFT_NODE_CELLS = 64,
     IBSHIFT_NODE_CELL_DATA = 40,
     IBSHIFT_NODE_LINE =
@@ -40,12 +41,13 @@ enum ibshift_node_kind {
     IBSHIFT_NODE_DATA,  /* a whole message, in the cell */
     IBSHIFT_NODE_PART,  /* bytes of a message, in the ring */
     IBSHIFT_NODE_GRANT, /* the receive is posted: where it wants the message, or that it may come */
-    IBSHIFT_NODE_FETCH, /* the receive is posted, and the receiver copies: where is the message? */
+    IBSHIFT_NODE_FETCH, /* the receive is posted, and the receiver copies: where is the message? The
+                           sender may copy, too, where there is an address */
     IBSHIFT_NODE_OFFER, /* a long message is there, asked for or not */
     IBSHIFT_NODE_TAKEN, /* it has been fetched */
     IBSHIFT_NODE_WITHDRAWN, /* it is there no more: its buffer is about to be used again */
     IBSHIFT_NODE_UNGRANT,   /* the grant of a short message has crossed with it, or is taken back */
-    IBSHIFT_NODE_DONE,      /* a long message has been written where the grant said */
+    IBSHIFT_NODE_DONE, /* all of a long message is taken, and this is what its sender has written */
     IBSHIFT_NODE_REVOKE,    /* nothing may be written under this grant any more */
     IBSHIFT_NODE_REVOKED,   /* nothing will */
     IBSHIFT_NODE_ASK,       /* a long message has waited for its grant: is its length wrong? */
@@ -62,7 +64,8 @@ struct ibshift_node_cell {
     uint8_t flags;
     uint16_t size; /* DATA: bytes in the cell; PART: in the ring */
     struct ibshift_net_key key;
-    uint32_t at; /* PART: where in the ring; OFFER: what the sender sends at once */
+    uint32_t
+        at; /* PART: where in the ring; OFFER: what the sender sends at once; FETCH: the share */
     union {
         uint8_t data[IBSHIFT_NODE_CELL_DATA];
         struct {
@@ -86,6 +89,23 @@ struct ibshift_node_taken {
     uint8_t rest[IBSHIFT_NODE_LINE - 16];
 };
 
+/*
+ * Of a long message that both sides copy: how many of its bytes are taken by either, with the turn of the
+ * share above it. Who wants a part moves the word on first, and copies then. A share is named by its turn
+ * and its place, and is never 0; the owner of the box gives it to one of its messages after another, so
+ * that a sender that is late takes nothing.
+ */
+enum { IBSHIFT_NODE_SHARES = 16, IBSHIFT_NODE_SHARE_BITS = 48 };
+struct ibshift_node_shares {
+    _Atomic uint64_t taken[IBSHIFT_NODE_SHARES];
+};
+static_assert(sizeof(struct ibshift_node_shares) == IBSHIFT_NODE_LINE, "what follows has its own");
+
+static inline uint32_t ibshift_node_share(uint32_t place, uint32_t turn)
+{
+    return turn << 8 | IBSHIFT_NODE_SHARES | place;
+}
+
 struct ibshift_node_head {
     uint32_t magic, version;
     uint64_t secret;  /* as in the owner's card */
@@ -98,7 +118,7 @@ struct ibshift_node_head {
 
 static inline size_t ibshift_node_box_size(uint32_t ring)
 {
-    return sizeof(struct ibshift_node_taken) +
+    return sizeof(struct ibshift_node_taken) + sizeof(struct ibshift_node_shares) +
            IBSHIFT_NODE_CELLS * sizeof(struct ibshift_node_cell) + ring;
 }
 
@@ -110,6 +130,7 @@ static inline size_t ibshift_node_segment_size(uint32_t boxes, uint32_t ring)
 /* One box, as its writer or its reader sees it. */
 struct ibshift_node_box {
     struct ibshift_node_taken *taken;
+    struct ibshift_node_shares *shares;
     struct ibshift_node_cell *cells;
     uint8_t *ring;
 };
@@ -118,9 +139,11 @@ static inline struct ibshift_node_box ibshift_node_box(void *segment, uint32_t p
 {
     uint8_t *start =
         (uint8_t *)segment + sizeof(struct ibshift_node_head) + place * ibshift_node_box_size(ring);
-    uint8_t *cells = start + sizeof(struct ibshift_node_taken);
+    uint8_t *shares = start + sizeof(struct ibshift_node_taken);
+    uint8_t *cells = shares + sizeof(struct ibshift_node_shares);
 
     return (struct ibshift_node_box){.taken = (struct ibshift_node_taken *)start,
+                                     .shares = (struct ibshift_node_shares *)shares,
                                      .cells = (struct ibshift_node_cell *)cells,
                                      .ring = cells +
                                              IBSHIFT_NODE_CELLS * sizeof(struct ibshift_node_cell)};

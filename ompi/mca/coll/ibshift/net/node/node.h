@@ -6,8 +6,8 @@
  *
  * Short messages go into the receiver's box: up to 40 bytes in a cell, longer ones in parts through
  * the box's ring. Long ones are offered, and the receiver chooses (choose_way() in recv.c): it has the
- * kernel copy them itself (process_vm_readv), grants its buffer to the sender (process_vm_writev), or
- * asks for them through the ring. What counts as short is ibshift_nn_goes_at_once() in private.h: up to
+ * kernel copy them (process_vm_readv), perhaps with the sender's help (process_vm_writev, copy.c), or asks for
+ * them through the ring. What counts as short is ibshift_nn_goes_at_once() in private.h: up to
  * a quarter of the ring, or less where the kernel was measured to be faster.
  *
  * A sender may be ahead: messages that nobody waits for yet are held by the receiver within a

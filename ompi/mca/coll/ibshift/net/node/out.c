@@ -19,6 +19,7 @@ static int offer(struct ibshift_node_peer *peer, struct ibshift_node_note *send)
     send->is_direct = true;
     ibshift_nn_enter(send);
     ibshift_nn_note_move(&peer->resting, send);
+    ibshift_nn_begin_to_help(send, send->target, send->share);
     return 0;
 }
 
@@ -146,33 +147,6 @@ static int put_message(struct ibshift_node_peer *peer, const struct ibshift_net_
     return rc;
 }
 
-static int go_granted(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
-{
-    int rc = 0;
-
-    if (note->target != 0 && !ibshift_nn_can_copy(peer)) {
-        note->target = 0;
-    }
-    if (note->target == 0) {
-        return put_message(peer, &note->match.key, note->buffer, note->length,
-                           IBSHIFT_NODE_FREE_OF_QUOTA, &note->done);
-    }
-    if (note->done < note->length) {
-        rc = ibshift_nn_copy(peer, note);
-    }
-    if (rc == -EPERM) {
-        return -EAGAIN; /* through the ring, next time */
-    }
-    if (rc == 0) {
-        rc = ibshift_nn_put_news(peer, IBSHIFT_NODE_DONE, &note->match.key, note->length, 0);
-    }
-    if (rc == 0) {
-        peer->net->stats.direct++;
-        peer->net->stats.bytes += note->length;
-    }
-    return rc;
-}
-
 /* A note of the list of those that are ready: 0 when it is over and off the list. */
 static int go(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
 {
@@ -195,7 +169,8 @@ static int go(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
         return offer(peer, note);
     }
     rc = note->is_granted
-             ? go_granted(peer, note)
+             ? put_message(peer, &note->match.key, note->buffer, note->length,
+                           IBSHIFT_NODE_FREE_OF_QUOTA, &note->done)
              : put_message(peer, &note->match.key, note->buffer, note->length, 0, &note->done);
     if (rc == 0) {
         ibshift_nn_note_end(note, 0);
@@ -261,6 +236,7 @@ static int send_later(struct ibshift_node_peer *peer, const struct ibshift_net_m
         note->is_granted = true;
         note->is_fetched = early->is_fetched;
         note->target = early->target;
+        note->share = early->share;
         note->since = early->since;
         ibshift_nn_note_move(&peer->ready, note);
     } else {
@@ -341,15 +317,21 @@ void ibshift_nn_grant_came(struct ibshift_node_peer *peer, const struct ibshift_
         }
     } else if (note->kind == IBSHIFT_NODE_SEND && note->is_direct &&
                cell->kind == IBSHIFT_NODE_FETCH) {
-        return; /* it has crossed with the offer */
+        if (note->list == &peer->resting) { /* it has been offered */
+            note->since = ibshift_net_now(&nn->net);
+            ibshift_nn_begin_to_help(note, cell->grant.address, cell->at);
+        }
+        return;
     } else if (note->kind == IBSHIFT_NODE_SEND) {
         ibshift_match_remove(&note->match);
+        ibshift_nn_stop_helping(note);
         ibshift_nn_note_move(&peer->ready, note);
     }
     note->is_granted = true;
     note->is_fetched = cell->kind == IBSHIFT_NODE_FETCH;
     note->is_direct = false;
-    note->target = cell->grant.address;
+    note->target = note->is_fetched ? cell->grant.address : 0;
+    note->share = cell->at;
     note->since = ibshift_net_now(&nn->net);
 }
 
@@ -368,6 +350,10 @@ void ibshift_nn_revoke_came(struct ibshift_node_peer *peer, const struct ibshift
     struct ibshift_node_note *note;
 
     ibshift_nn_ungrant_came(peer, cell);
+    note = ibshift_nn_find(&peer->net->tx, peer, &cell->key);
+    if (note != NULL && note->list == &peer->helping) {
+        ibshift_nn_stop_helping(note);
+    }
     for (note = peer->ready.first; note != NULL; note = note->next) {
         if (note->kind == IBSHIFT_NODE_SEND && !note->is_revoking &&
             memcmp(&note->match.key, &cell->key, sizeof(cell->key)) == 0) {

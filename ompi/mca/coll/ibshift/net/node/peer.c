@@ -105,12 +105,29 @@ void ibshift_nn_note_free(struct ibshift_node_note *note)
     nn->free_notes = note;
 }
 
+bool ibshift_nn_close_share(struct ibshift_node_note *recv)
+{
+    static const uint64_t all = (UINT64_C(1) << IBSHIFT_NODE_SHARE_BITS) - 1;
+    uint64_t was, turn = ibshift_nn_turn(recv);
+
+    if (recv->share == 0) {
+        return false;
+    }
+    was = atomic_exchange(ibshift_nn_taken(recv), turn | all) - turn;
+    recv->peer->shares &= ~(1u << recv->share % IBSHIFT_NODE_SHARES);
+    recv->share = 0;
+    return was != recv->done;
+}
+
 /* Its event follows with the next poll. */
 void ibshift_nn_note_end(struct ibshift_node_note *note, int status)
 {
     struct ibshift_net_node *nn = note->peer->net;
 
     ibshift_match_remove(&note->match);
+    if (note->kind == IBSHIFT_NODE_RECV) {
+        (void)ibshift_nn_close_share(note);
+    }
     if (note->is_counted) {
         nn->longs--;
         note->peer->longs--;
@@ -303,7 +320,8 @@ void ibshift_nn_each(struct ibshift_node_peer *peer,
                      void (*visit)(struct ibshift_node_note *note, const void *context),
                      const void *context)
 {
-    struct ibshift_node_list *lists[] = {&peer->resting, &peer->waiting, &peer->ready};
+    struct ibshift_node_list *lists[] = {&peer->resting, &peer->helping, &peer->waiting,
+                                         &peer->ready};
     struct ibshift_node_note *next;
     int status = peer->status;
 

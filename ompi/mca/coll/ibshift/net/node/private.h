@@ -28,21 +28,23 @@ struct ibshift_node_note {
     uint64_t cookie;
     uint8_t *buffer; /* HELD: small, or its own */
     uint64_t length;
-    uint64_t done; /* bytes that have gone, or come */
-    uint64_t
-        target;     /* SEND, EARLY: where the receiver wants it; 0: through the ring; RECV, OFFERED:
-                        where it is fetched from */
-    uint64_t since; /* when the grant came */
+    uint64_t done;   /* bytes that have gone, or come */
+    uint64_t target; /* SEND, EARLY: where the receiver has it, if the sender may write there; RECV,
+                        OFFERED: where it is fetched from */
+    uint64_t since;  /* when the grant came */
+    uint32_t share;  /* of RECV: by which both sides copy; SEND, EARLY: of the receiver; 0: none */
     int status;
     uint8_t kind;
     uint8_t news;     /* NEWS: of what kind */
     bool is_granted;  /* RECV: the sender was told; SEND: it has told us */
-    bool is_direct;   /* RECV: it was told where; SEND: the receiver was */
+    bool is_direct;   /* RECV: it may be writing there; SEND: the receiver was told where it is */
     bool is_fetched;  /* RECV: the receiver copies; SEND, EARLY: so it is to be told where */
     bool is_streamed; /* RECV: through the ring, though it is long */
     bool is_revoking; /* RECV: over, but for the sender's word that it writes no more; SEND: over,
                          but for ours that the message is there no more */
     bool is_counted;  /* RECV: among the long ones */
+    bool is_halved;   /* so each side takes half of what is left */
+    bool is_shared;   /* RECV: the sender is to be told of a share */
     uint8_t small[IBSHIFT_NODE_CELL_DATA];
 };
 
@@ -85,7 +87,10 @@ struct ibshift_node_peer {
     uint8_t reach;                    /* by the kernel's copy; enum ibshift_node_reach */
     struct ibshift_node_list ready;   /* SEND, NEWS: go as soon as there is room */
     struct ibshift_node_list waiting; /* SEND: for quota */
+    struct ibshift_node_list helping; /* SEND: offered, and the receiver has told of a share */
     struct ibshift_node_list resting; /* all others */
+    uint32_t shares;                  /* bits: places that are taken */
+    uint16_t share_turns[IBSHIFT_NODE_SHARES];
     struct ibshift_net_cause cause; /* why it gave a collective up the last time; status 0: never */
     char text[160];                 /* what broke */
 };
@@ -224,6 +229,20 @@ static inline struct ibshift_node_note *ibshift_nn_find(const struct ibshift_mat
                : (struct ibshift_node_note *)ibshift_match_find(table, peer->number, key);
 }
 
+/* Of a message that both sides copy: what is taken of it, and its turn in that word. */
+static inline _Atomic uint64_t *ibshift_nn_taken(const struct ibshift_node_note *note)
+{
+    const struct ibshift_node_box *box =
+        note->kind == IBSHIFT_NODE_RECV ? &note->peer->in : &note->peer->out;
+
+    return &box->shares->taken[note->share % IBSHIFT_NODE_SHARES];
+}
+
+static inline uint64_t ibshift_nn_turn(const struct ibshift_node_note *note)
+{
+    return (uint64_t)(note->share >> 8) << IBSHIFT_NODE_SHARE_BITS;
+}
+
 static inline bool ibshift_nn_is_posted(const struct ibshift_node_note *note)
 {
     return note->kind == IBSHIFT_NODE_SEND || note->kind == IBSHIFT_NODE_RECV;
@@ -255,6 +274,8 @@ struct ibshift_node_note *ibshift_nn_remember(struct ibshift_node_peer *peer,
 void ibshift_nn_note_free(struct ibshift_node_note *note);
 void ibshift_nn_note_end(struct ibshift_node_note *note, int status);
 void ibshift_nn_note_move(struct ibshift_node_list *list, struct ibshift_node_note *note);
+/* Nothing more of a receive is taken. Whether the sender has taken something: it may be writing it. */
+bool ibshift_nn_close_share(struct ibshift_node_note *recv);
 void ibshift_nn_enter(struct ibshift_node_note *note);
 void ibshift_nn_drop_held(struct ibshift_node_note *note);
 void ibshift_nn_each(struct ibshift_node_peer *peer,
@@ -297,13 +318,19 @@ struct ibshift_node_note *ibshift_nn_hold(struct ibshift_node_peer *peer,
                                           const struct ibshift_net_key *key, uint64_t length);
 /* The message that was held, or the part of it that has come, is the receive's now. */
 int ibshift_nn_take_held(struct ibshift_node_note *held, const struct ibshift_net_message *m);
+/* A receive of what was expected in the ring, and is offered. */
+void ibshift_nn_take_short_offer(struct ibshift_node_note *recv);
 /* Messages that are waited for, and that the sender may now have no quota for. */
 void ibshift_nn_grant_what_is_stuck(struct ibshift_node_peer *peer);
 
 /* copy.c: what the kernel copies */
-/* The next piece. 0: all of it is there; -EAGAIN: goes on later; -EPERM: the kernel refuses. */
-int ibshift_nn_copy(struct ibshift_node_peer *peer, struct ibshift_node_note *note);
+/* The next part of a receive that was offered. 0 or 1: it is over, or waits for its sender; -EAGAIN: goes on later. */
 int ibshift_nn_fetch(struct ibshift_node_peer *peer, struct ibshift_node_note *recv);
+/* target 0: no share. */
+void ibshift_nn_begin_to_help(struct ibshift_node_note *send, uint64_t target, uint32_t share);
+void ibshift_nn_stop_helping(struct ibshift_node_note *send);
+/* The next part of the first one of those that this side helps with. */
+void ibshift_nn_help(struct ibshift_node_peer *peer);
 
 /* in.c: all that peers write into our boxes */
 void ibshift_nn_take(struct ibshift_node_peer *peer);

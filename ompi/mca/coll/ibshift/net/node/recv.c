@@ -29,14 +29,48 @@ bool ibshift_nn_count_quota(struct ibshift_node_peer *peer, uint64_t length)
     return true;
 }
 
+static bool open_share(struct ibshift_node_note *recv)
+{
+    struct ibshift_node_peer *peer = recv->peer;
+    uint32_t place = 0;
+
+    while (place < IBSHIFT_NODE_SHARES && (peer->shares >> place & 1) != 0) {
+        place++;
+    }
+    if (place == IBSHIFT_NODE_SHARES || recv->length >> IBSHIFT_NODE_SHARE_BITS != 0) {
+        return false;
+    }
+    peer->shares |= 1u << place;
+    recv->share = ibshift_node_share(place, ++peer->share_turns[place]);
+    atomic_store_explicit(ibshift_nn_taken(recv), ibshift_nn_turn(recv), memory_order_release);
+    return true;
+}
+
+/* Tells the sender where it may copy, too. False: there is no room for it. */
+static bool offer_share(struct ibshift_node_peer *peer, struct ibshift_node_note *recv)
+{
+    struct ibshift_node_cell *cell;
+
+    if (ibshift_nn_meet(peer) != 0 || (cell = ibshift_node_next_cell(peer)) == NULL ||
+        !open_share(recv)) {
+        return false;
+    }
+    recv->is_granted = true;
+    cell->at = recv->share;
+    ibshift_nn_fill(peer, cell, IBSHIFT_NODE_FETCH, &recv->match.key, recv->length,
+                    (uint64_t)(uintptr_t)recv->buffer);
+    peer->net->stats.control++;
+    return true;
+}
+
 /* Tells the sender that the receive is posted; of short ones when the quota may keep them back. */
 static void grant(struct ibshift_node_peer *peer, struct ibshift_node_note *recv)
 {
     recv->is_granted = true;
-    recv->is_direct = recv->is_counted && !recv->is_fetched && !recv->is_streamed;
-    ibshift_nn_tell(peer, recv->is_fetched ? IBSHIFT_NODE_FETCH : IBSHIFT_NODE_GRANT,
-                    &recv->match.key, recv->length,
-                    recv->is_direct ? (uint64_t)(uintptr_t)recv->buffer : 0);
+    if (!recv->is_shared || !offer_share(peer, recv)) {
+        ibshift_nn_tell(peer, recv->is_fetched ? IBSHIFT_NODE_FETCH : IBSHIFT_NODE_GRANT,
+                        &recv->match.key, recv->length, 0);
+    }
 }
 
 void ibshift_nn_grant_what_is_stuck(struct ibshift_node_peer *peer)
@@ -95,11 +129,12 @@ int ibshift_nn_take_held(struct ibshift_node_note *held, const struct ibshift_ne
 
 static bool sends_long_to(const struct ibshift_node_peer *peer)
 {
-    const struct ibshift_node_note *firsts[] = {peer->ready.first, peer->resting.first};
+    const struct ibshift_node_note *firsts[] = {peer->ready.first, peer->helping.first,
+                                                peer->resting.first};
 
     for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
         for (const struct ibshift_node_note *n = firsts[i]; n != NULL; n = n->next) {
-            if (n->kind == IBSHIFT_NODE_SEND && is_long(peer->net, n->length)) {
+            if (n->kind == IBSHIFT_NODE_SEND && !ibshift_nn_goes_at_once(peer, n->length)) {
                 return true;
             }
         }
@@ -108,25 +143,23 @@ static bool sends_long_to(const struct ibshift_node_peer *peer)
 }
 
 /*
- * Who copies a long message? A receiver that has nothing else to do: its sender may have several to
- * serve, one after another. Where it gets several itself, or is busy, its senders share the work. In
- * an exchange both are as busy, and both fetch: a line that is written into the receiver's buffer
- * goes to the sender's processor first and comes back when it is read, one that is fetched moves
- * once. For a message that fits into the ring and has nothing beside it, both sides copy at once,
- * unless the gauge has found the ring dear. That takes a sender that looks: one that computes
- * meanwhile has offered the message, and is not needed where the receiver fetches it.
+ * Who copies a long message? The receiver fetches it, which needs no sender that looks; and the sender helps where both
+ * sides wait, or the receiver has something else to do, or has to serve several. In an exchange both are as
+ * busy, and both fetch: a line that is written into the receiver's buffer goes to the sender's
+ * processor first and comes back when it is read, one that is fetched moves once. A message that fits into
+ * the ring goes through it where both sides wait, unless the gauge has found the ring dear.
  */
 static void choose_way(struct ibshift_node_note *recv, const struct ibshift_net_message *m)
 {
     struct ibshift_node_peer *peer = recv->peer;
-    bool is_dear = ibshift_nn_is_ring_dear(peer), is_exchange = sends_long_to(peer);
-    bool is_only = peer->net->longs == peer->longs;
+    bool is_exchange = sends_long_to(peer), is_only = peer->net->longs == peer->longs;
 
     recv->is_streamed = is_only && !m->is_busy && !is_exchange && m->is_attended &&
-                        m->length <= peer->net->card.ring && !is_dear;
-    recv->is_fetched = !recv->is_streamed &&
-                       (m->is_read_next || (is_only && (!m->is_busy || is_exchange || is_dear))) &&
-                       ibshift_nn_can_copy(peer);
+                        m->length <= peer->net->card.ring && !ibshift_nn_is_ring_dear(peer);
+    recv->is_fetched = !recv->is_streamed && ibshift_nn_can_copy(peer);
+    recv->is_halved = m->is_attended && !is_exchange;
+    recv->is_shared =
+        recv->is_fetched && !is_exchange && (m->is_attended || m->is_busy || !is_only);
 }
 
 /* The receive of a long message, which may have been offered already. */
@@ -139,12 +172,25 @@ static void begin_long(struct ibshift_node_note *recv, const struct ibshift_net_
     recv->is_counted = true;
     peer->net->longs++;
     peer->longs++;
-    if (is_offered && recv->is_fetched) {
-        recv->since = ibshift_net_now(&peer->net->net);
-        ibshift_nn_note_move(&peer->ready, recv);
-        ibshift_nn_flush(peer);
-    } else {
+    if (!is_offered || !recv->is_fetched) {
         recv->target = 0;
+        grant(peer, recv);
+        return;
+    }
+    recv->since = ibshift_net_now(&peer->net->net);
+    ibshift_nn_note_move(&peer->ready, recv);
+    if (!recv->is_shared || !offer_share(peer, recv) || !m->is_busy) {
+        ibshift_nn_flush(peer);
+    }
+}
+
+/* Its ring is dear: this side expected the message in its own. */
+void ibshift_nn_take_short_offer(struct ibshift_node_note *recv)
+{
+    struct ibshift_node_peer *peer = recv->peer;
+
+    recv->is_fetched = ibshift_nn_meet(peer) == 0 && ibshift_nn_can_copy(peer);
+    if (!recv->is_fetched && peer->status == 0) {
         grant(peer, recv);
     }
 }
