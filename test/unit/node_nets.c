@@ -128,7 +128,6 @@ int nets_post(struct message *m, bool is_send)
         .key = m->key,
         .buffer = is_send ? m->out : m->in,
         .length = m->length,
-        .is_read_next = m->key.tag % 2 != 0,
         .is_busy = m->is_busy,
         .is_attended = m->is_attended,
         .cookie = (uintptr_t)(is_send ? &m->send_status : &m->recv_status)};

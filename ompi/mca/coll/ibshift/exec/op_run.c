@@ -71,6 +71,17 @@ static void count_message(struct ibshift_exec *exec, enum ibshift_class which, s
     }
 }
 
+/* Whether there is more to do than this: for a receiver a step of its own, for a sender another message. */
+static bool is_busy(const struct ibshift_op *op, enum ibshift_class which)
+{
+    const struct ibshift_walk *walk = &op->walk;
+
+    return which == IBSHIFT_CLASS_RECV ? ibshift_walk_next(walk, IBSHIFT_CLASS_LOCAL) != NULL
+                                       : walk->cursor[IBSHIFT_CLASS_SEND].later != 0 ||
+                                             walk->in_flight[IBSHIFT_CLASS_RECV] > 0 ||
+                                             ibshift_walk_next(walk, IBSHIFT_CLASS_RECV) != NULL;
+}
+
 /* Gives a send or receive to the net; the result is the net's. */
 static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
                      const struct ibshift_step *step, uint32_t index)
@@ -109,9 +120,7 @@ static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibsh
     if (params->opening != NULL) {
         ibshift_opening_annotate(op, step, &message);
     }
-    message.is_read_next = params->reduce != NULL;
-    message.is_busy = which == IBSHIFT_CLASS_RECV && message.length > exec->net->max_eager &&
-                      ibshift_walk_next(&op->walk, IBSHIFT_CLASS_LOCAL) != NULL;
+    message.is_busy = message.length > exec->net->max_tried && is_busy(op, which);
     rc = which == IBSHIFT_CLASS_SEND ? ibshift_net_send(exec->net, &message)
                                      : ibshift_net_recv(exec->net, &message);
     if (rc >= 0 && !ibshift_op_is_child(op)) {

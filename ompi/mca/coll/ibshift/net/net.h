@@ -68,9 +68,8 @@ struct ibshift_net_message {
     size_t length;               /* may be 0; the same on both sides */
     struct ibshift_net_mem *mem; /* registration that covers the buffer; NULL: the net sees to it */
     uint64_t cookie;             /* comes back in the events */
-    bool is_read_next; /* recv(): the caller reads the buffer as soon as it has come; a hint */
-    bool is_busy;      /* recv(): the caller has other work meanwhile; a hint */
-    bool is_attended;  /* recv(): both sides wait for the end and do nothing else; a hint */
+    bool is_busy;     /* the caller has other work meanwhile, or a sender other messages; a hint */
+    bool is_attended; /* both sides wait for the end and do nothing else; a hint */
 
     /* The same number on both sides: a message with this communicator, number and tag comes to the
        same place each time, has the same length, and its sender sends it only when the receiver does not

@@ -198,6 +198,13 @@ void ibshift_nn_flush(struct ibshift_node_peer *peer)
     }
 }
 
+/* Whether it goes into the ring; also where that is dear, when its sender has nothing else to copy: both sides do. */
+static bool goes_at_once(const struct ibshift_node_peer *peer, const struct ibshift_net_message *m)
+{
+    return ibshift_nn_goes_at_once(peer, m->length) ||
+           (m->length <= ibshift_node_short(peer->card.ring) && m->is_attended && !m->is_busy);
+}
+
 /* A short one that can leave whole at once: 0, or -EAGAIN and nothing has happened. */
 static int send_now(struct ibshift_node_peer *peer, const struct ibshift_net_message *m,
                     bool is_granted)
@@ -241,7 +248,7 @@ static int send_later(struct ibshift_node_peer *peer, const struct ibshift_net_m
         ibshift_nn_note_move(&peer->ready, note);
     } else {
         ibshift_nn_enter(note);
-        note->is_fetched = !ibshift_nn_goes_at_once(peer, m->length) && ibshift_nn_can_copy(peer);
+        note->is_fetched = !goes_at_once(peer, m) && ibshift_nn_can_copy(peer);
         ibshift_nn_note_move(note->is_fetched ? &peer->ready
                              : is_long        ? &peer->resting
                                               : &peer->waiting,
@@ -276,7 +283,7 @@ int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *m
         }
     }
     if ((found != NULL ? m->length <= ibshift_node_short(peer->card.ring)
-                       : ibshift_nn_goes_at_once(peer, m->length)) &&
+                       : goes_at_once(peer, m)) &&
         send_now(peer, m, found != NULL) == 0) {
         return IBSHIFT_NET_DONE;
     }
