@@ -243,6 +243,10 @@ int plan_file_open(struct plan_args *args)
     if (ibshift_msccl_read(args->file, listed, error) != 0) {
         return cli_error(args->command, "%s", error);
     }
+    if (args->fabric != NULL && listed->ranks != args->plan.ranks) {
+        return cli_error(args->command, "%s: a plan of %u ranks, and %u ranks on the fabric",
+                         args->file, listed->ranks, args->plan.ranks);
+    }
     args->collective = (int)listed->collective;
     args->alg = ibshift_listed_row(listed->collective);
     args->plan.ranks = args->ranks_last = listed->ranks;
