@@ -283,7 +283,9 @@ int ibshift_alg_check(const struct ibshift_alg *alg, const struct ibshift_plan *
     if (limit == NULL) {
         return 0;
     }
-    snprintf(why, size, "%s %s needs %s, here are %u ranks; %s runs instead",
-             names[alg->collective], alg->name, limit, plan->ranks, alg->instead);
+    snprintf(why, size, "%s %s needs %s, here are %u ranks%s%s%s", names[alg->collective],
+             alg->name, limit, plan->ranks, alg->instead != NULL ? "; " : "",
+             alg->instead != NULL ? alg->instead : "",
+             alg->instead != NULL ? " runs instead" : "");
     return -ENOTSUP;
 }
