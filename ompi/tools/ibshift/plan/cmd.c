@@ -249,15 +249,21 @@ static int report(const struct plan_args *args, int rc, const struct ibshift_che
 /* 24 bytes for each block of each rank's buffers, up to twice the ranks squared. */
 #define RANKS_MAX 2048
 
-static int plan_check(struct plan_args *args)
+static int prove(const struct plan_args *args, struct ibshift_check_result *result)
 {
-    struct ibshift_check check = {
+    const struct ibshift_check check = {
         .window = args->window,
         .in_place = args->in_place,
         .sizes = args->alg->collective == IBSHIFT_BCAST ||
                  args->alg->collective >= IBSHIFT_REDUCE ||
                  (args->alg->flags & (IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_ALL)) != 0,
     };
+
+    return ibshift_check_plan(args->alg, &args->plan, &check, result);
+}
+
+static int plan_check(struct plan_args *args)
+{
     struct ibshift_check_result result = {.steps = 0};
     int rc;
 
@@ -270,12 +276,25 @@ static int plan_check(struct plan_args *args)
         return cli_error(args->command, "%u ranks are too many to prove at once: at most %d",
                          args->plan.ranks, RANKS_MAX);
     }
-    rc = ibshift_check_plan(args->alg, &args->plan, &check, &result);
+    rc = prove(args, &result);
     if (rc != 0 && rc != -EBADMSG) {
         cli_error(args->command, "%s", rc == -ENOMEM ? "out of memory" : result.why);
         return rc == -ENOMEM ? CLI_FAILED : CLI_USAGE;
     }
     return report(args, rc, &result);
+}
+
+/* What a file has is neither printed nor priced where it is wrong. */
+static int check_file(const struct plan_args *args)
+{
+    struct ibshift_check_result result = {.why = "out of memory"};
+
+    if (args->listed == NULL || args->row->run == plan_check || prove(args, &result) == 0) {
+        return CLI_OK;
+    }
+    cli_error(args->command, "%s:%u: WRONG: %s", args->file,
+              ibshift_listed_line(args->listed, result.why), result.why);
+    return CLI_FAILED;
 }
 
 static const struct plan_command plan_commands[] = {
@@ -311,6 +330,9 @@ static int run_command(int argc, char **argv)
     rc = plan_args_parse(&args, command, argc, argv, &is_helped);
     if (rc == CLI_OK && args.alg != NULL) {
         rc = plan_check_fit(&args);
+    }
+    if (rc == CLI_OK && !is_helped) {
+        rc = check_file(&args);
     }
     if (rc == CLI_OK && !is_helped) {
         rc = command->run(&args);
