@@ -275,9 +275,28 @@ static void unattended_pipelines_have_longer_segments(void **state)
     assert_true(now.price.last > attended.price.last && now.price.last < attended.price.last * 1.2);
 }
 
+/* Of ranks that choose together one may explain, for which it prices each plan to its end. */
+static void brief_or_not_each_row_is_chosen_alike(void **state)
+{
+    for (size_t i = 0; i < ibshift_alg_count * 32; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i / 32];
+        struct ibshift_plan plan = {.ranks = i % 8 < 4 ? 4 : 70, .commutative = true};
+        struct ibshift_question question = ask(alg->collective, &plan, 16384ull << i % 4 * 3);
+        struct ibshift_choice all, brief;
+
+        question.is_unattended = i / 8 % 2 != 0;
+        question.wish.alg = i / 16 % 2 != 0 ? alg : NULL;
+        all = ibshift_choose_best(&question).best;
+        question.is_brief = true;
+        brief = ibshift_choose_best(&question).best;
+        assert_true(is_same(&all, &brief));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(brief_or_not_each_row_is_chosen_alike),
         cmocka_unit_test(what_is_known_is_the_best),
         cmocka_unit_test(what_is_asked_for_counts),
         cmocka_unit_test(who_shares_what_counts),

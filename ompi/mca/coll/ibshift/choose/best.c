@@ -218,6 +218,15 @@ static const struct ibshift_choice *simplest(const struct search *search)
     return found != NULL ? found : search->cheapest;
 }
 
+/* Messages of a closer look. */
+static uint64_t messages_of(const struct search *search)
+{
+    if (!search->has_many) {
+        return IBSHIFT_CHOOSE_LIMIT;
+    }
+    return has_hosts(search->question) ? LOOK_HOSTS : LOOK;
+}
+
 /*
  * The same plan in fewer, longer segments, for who looks on now and then at most: each look does all that it can, but a segment takes
  * processor time of each rank that it passes, and room at the next one until that looks.
@@ -225,7 +234,6 @@ static const struct ibshift_choice *simplest(const struct search *search)
 static const struct ibshift_choice *in_longer_segments(struct search *search,
                                                        const struct ibshift_choice *found)
 {
-    uint64_t messages = search->has_many ? LOOK : IBSHIFT_CHOOSE_LIMIT;
     const struct ibshift_choice *longest = found;
 
     for (int i = 0; i < search->seen_count; i++) {
@@ -237,7 +245,7 @@ static const struct ibshift_choice *in_longer_segments(struct search *search,
             continue;
         }
         if (!one->is_priced) {
-            price_seen(search, one, messages, 0);
+            price_seen(search, one, messages_of(search), 0);
         }
         if (now->price.last >= 0 && now->price.last <= UNATTENDED * search->cheapest->price.last) {
             longest = now;
@@ -261,13 +269,14 @@ static bool gathers_too_much(const struct ibshift_question *question, const stru
     return question->bytes > most / ((uint64_t)alg->tmp(plan, leader) + 1);
 }
 
-/* us that a plan may take to be of interest; 0: any. */
+/* us that a plan may take to be of interest, which must not change what is chosen; 0: any. */
 static double most_of(const struct search *search)
 {
+    const struct ibshift_question *question = search->question;
     const struct ibshift_choice *best = search->cheapest;
 
-    return search->question->is_brief && best != NULL && best->price.last > 0
-               ? best->price.last * IBSHIFT_PRICE_EQUAL
+    return question->is_brief && best != NULL && best->price.last > 0
+               ? best->price.last * (question->is_unattended ? UNATTENDED : IBSHIFT_PRICE_EQUAL)
                : 0;
 }
 
@@ -324,7 +333,6 @@ static void look_closer(struct search *search)
 {
     int looks = (has_hosts(search->question) ? LOOKS_HOSTS : LOOKS) +
                 (search->question->distance.paths != NULL ? LOOKS_DISTANCE : 0);
-    uint64_t messages = has_hosts(search->question) ? LOOK_HOSTS : LOOK;
     struct candidate *next;
     double most = GLANCE_ERROR * search->cheapest->price.last;
 
@@ -336,7 +344,7 @@ static void look_closer(struct search *search)
     }
     search->cheapest = NULL;
     for (int i = 0; i < looks && (next = next_of(search, most)) != NULL; i++) {
-        price_seen(search, next, messages, most_of(search));
+        price_seen(search, next, messages_of(search), most_of(search));
     }
 }
 
