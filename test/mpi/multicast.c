@@ -2,6 +2,7 @@
  * Broadcasts by multicast, each byte checked: roots that change and run ahead, lengths around those of a datagram,
  * nonblocking ones beside each other, communicators that are freed at once.
  *     multicast           all of it
+ *     multicast tapes     nonblocking ones before and after the group is made, one rank's into a type with gaps
  *     multicast member    until a member dies: each of the others gets an error and says so
  */
 #include <stdio.h>
@@ -97,6 +98,32 @@ static void communicators(void)
     }
 }
 
+/* Ranks run tapes by then, but the one whose message is staged. */
+static void tapes(void)
+{
+    int data[16], is_apart = rank == ranks - 1;
+    MPI_Datatype apart;
+    MPI_Request request;
+
+    MPI_Type_vector(8, 1, 2, MPI_INT, &apart);
+    MPI_Type_commit(&apart);
+    for (int i = 0; i < 12; i++) {
+        for (int k = 0; k < 16; k++) {
+            data[k] = rank == 0 ? i + k : -1;
+        }
+        if (i == 6) {
+            MPI_Bcast(data, 8, MPI_INT, 0, MPI_COMM_WORLD);
+            continue;
+        }
+        MPI_Ibcast(data, is_apart ? 1 : 8, is_apart ? apart : MPI_INT, 0, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int k = 0; k < 8; k++) {
+            CHECK(data[is_apart ? 2 * k : k] == i + k, "ibcast %d: number %d is wrong", i, k);
+        }
+    }
+    MPI_Type_free(&apart);
+}
+
 static int until_error(void)
 {
     char data[64];
@@ -119,9 +146,13 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "member") == 0) {
         return until_error();
     }
-    lengths(MPI_COMM_WORLD);
-    nonblocking();
-    communicators();
+    if (argc > 1 && strcmp(argv[1], "tapes") == 0) {
+        tapes();
+    } else {
+        lengths(MPI_COMM_WORLD);
+        nonblocking();
+        communicators();
+    }
     MPI_Finalize();
     return 0;
 }

@@ -307,6 +307,7 @@ static bool fill(const mca_coll_ibshift_module_t *module, const struct ibshift_j
     kept->again.radix = ibshift_params.radix[job->collective];
     kept->again.segment = ibshift_params.segment[job->collective];
     kept->again.order = module->group.order.state;
+    kept->again.cast = module->group.cast.most;
     return true;
 }
 
