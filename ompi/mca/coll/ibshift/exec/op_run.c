@@ -129,6 +129,15 @@ static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibsh
     return rc;
 }
 
+/* The net may know more than that the peer went. */
+static void fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t rank, int status)
+{
+    if ((status != -ECONNABORTED && status != -ECONNRESET) ||
+        !ibshift_op_fail_if_given_up(op, exec)) {
+        ibshift_op_fail(op, exec, ibshift_op_peer(op, rank), status);
+    }
+}
+
 /* A send or receive: into flight, or over at once. -EAGAIN: nothing happened. */
 static int post(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
                 const struct ibshift_step *step)
@@ -138,7 +147,7 @@ static int post(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_c
 
     if (rc < 0) {
         if (rc != -EAGAIN) {
-            ibshift_op_fail(op, exec, ibshift_op_peer(op, step->peer), rc);
+            fail(op, exec, step->peer, rc);
         }
         return rc;
     }
@@ -315,13 +324,8 @@ static void end_flight(struct ibshift_op *op, struct ibshift_exec *exec, enum ib
         ibshift_gaps_received(op, &step, index);
     }
     ibshift_op_land(op, which, index);
-    if (status == 0 || ibshift_op_state(op) != IBSHIFT_OP_RUNNING) {
-        return;
-    }
-    /* The net may know more than that the peer went. */
-    if ((status != -ECONNABORTED && status != -ECONNRESET) ||
-        !ibshift_op_fail_if_given_up(op, exec)) {
-        ibshift_op_fail(op, exec, ibshift_op_peer(op, rank), status);
+    if (status != 0 && ibshift_op_state(op) == IBSHIFT_OP_RUNNING) {
+        fail(op, exec, rank, status);
     }
 }
 

@@ -90,8 +90,8 @@ static bool is_full(const struct ibshift_cast *cast)
            cast->sent - cast->left >= IBSHIFT_CAST_WINDOW;
 }
 
-/* 0: it has room; -EAGAIN; or the status of a member that will not acknowledge any more. */
-static int make_room(struct ibshift_cast *cast)
+/* 0: it has room; -EAGAIN; -ECONNABORTED: a member will not acknowledge any more, for which the communicator is given up. */
+static int make_room(struct ibshift_cast *cast, uint32_t comm)
 {
     struct ibshift_net_verbs *nv = cast->nv;
     uint32_t rank = slowest(cast);
@@ -101,15 +101,21 @@ static int make_room(struct ibshift_cast *cast)
         return is_full(cast) ? -EAGAIN : 0;
     }
     c = ibshift_nv_peer(nv, cast->peers[rank]);
-    if (c == NULL) {
-        return -EHOSTUNREACH;
+    if (c != NULL) {
+        ibshift_nv_connect(c);
     }
-    ibshift_nv_connect(c);
-    if (c->status == 0 && nv->time - c->alive > alive_pause) {
+    if (c == NULL || c->status != 0) {
+        const struct ibshift_net_cause why = {.peer = cast->peers[rank],
+                                              .status = c == NULL ? -EHOSTUNREACH : c->status};
+
+        ibshift_net_give_up(&nv->net, comm, &why);
+        return -ECONNABORTED;
+    }
+    if (nv->time - c->alive > alive_pause) {
         c->alive = nv->time;
         ibshift_nv_tell(c);
     }
-    return c->status != 0 ? c->status : -EAGAIN;
+    return -EAGAIN;
 }
 
 int ibshift_nv_cast_send(struct ibshift_net_verbs *nv, const struct ibshift_net_message *m)
@@ -137,7 +143,7 @@ int ibshift_nv_cast_send(struct ibshift_net_verbs *nv, const struct ibshift_net_
     if (cast->sent > 0 && memcmp(&cast->last, &m->key, sizeof(m->key)) == 0) {
         return IBSHIFT_NET_DONE; /* it went to this one, too */
     }
-    rc = is_full(cast) ? make_room(cast) : cast->is_broken ? -EAGAIN : 0;
+    rc = is_full(cast) ? make_room(cast, m->key.comm) : cast->is_broken ? -EAGAIN : 0;
     if (rc != 0) {
         return rc;
     }
