@@ -207,8 +207,7 @@ static bool complain(uint32_t peer, char *text, size_t size)
                      "it has other algorithms to choose from: another build of ibshift");
         }
     } else if (head.values.model != cards.values.model) {
-        snprintf(text, size,
-                 "its file coll_ibshift_model or coll_ibshift_rules says something else");
+        snprintf(text, size, "its file coll_ibshift_model, _rules or _plan says something else");
     } else if (!head.has_endpoint) {
         is_to_be_said = head.is_to_be_said;
         snprintf(text, size, "%.*s", (int)head.length, rest);
