@@ -180,6 +180,7 @@ static void explain(const struct ibshift_group *group, const struct ibshift_want
     ibshift_line_add(&line, "ibshift: %s, %u ranks: ", group->name, group->size);
     ibshift_make_plain(line.text);
     ibshift_words_decision(&line, &decision);
+    ibshift_wishes_explain(group, wanted, &line);
     ibshift_say("%s\n", line.text);
 }
 

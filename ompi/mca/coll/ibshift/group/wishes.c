@@ -82,3 +82,21 @@ const struct ibshift_listed *ibshift_wishes_plan(const struct ibshift_group *gro
 
     return is_fit && ibshift_params_wish(wanted->collective).alg == NULL ? &listed : NULL;
 }
+
+void ibshift_wishes_explain(const struct ibshift_group *group, const struct ibshift_wanted *wanted,
+                            struct ibshift_line *line)
+{
+    if (listed.ranks == 0 || listed.collective != wanted->collective ||
+        ibshift_params_wish(wanted->collective).alg != NULL ||
+        ibshift_wishes_plan(group, wanted) != NULL) {
+        return;
+    }
+    if (listed.ranks != group->size) {
+        ibshift_line_add(line, "; coll_ibshift_plan is for %u ranks", listed.ranks);
+    } else {
+        ibshift_line_add(line, "; coll_ibshift_plan is for %s",
+                         wanted->collective < IBSHIFT_REDUCE
+                             ? "blocks of one size"
+                             : "operators that commute, without counts");
+    }
+}

@@ -3,6 +3,7 @@
 #define IBSHIFT_GROUP_WISHES_H
 
 #include "choose/rules.h"
+#include "choose/words.h"
 #include "group/group.h"
 #include "plan/listed.h"
 
@@ -14,5 +15,8 @@ const struct ibshift_rules *ibshift_wishes_rules(void);
 /* The plan, if such a call takes it; NULL: none. */
 const struct ibshift_listed *ibshift_wishes_plan(const struct ibshift_group *group,
                                                  const struct ibshift_wanted *wanted);
+/* Why such a call does not take it, if it is of the same collective. */
+void ibshift_wishes_explain(const struct ibshift_group *group, const struct ibshift_wanted *wanted,
+                            struct ibshift_line *line);
 
 #endif
