@@ -26,7 +26,8 @@ struct writer {
     struct item *items;
     uint32_t *waits; /* items */
     uint32_t item_count, wait_count, item_room, wait_room;
-    uint32_t blocks;      /* thread blocks of this rank */
+    uint32_t blocks; /* thread blocks of this rank */
+    uint32_t all_blocks;
     uint32_t *of_peer[2]; /* receives, sends: the block of a peer, and 1 more; 0: none yet */
     uint32_t local;
 };
@@ -158,6 +159,13 @@ static void print_item(struct writer *w, const struct item *item)
     fputs(" hasdep=\"1\"/>\n", w->out); /* whether somebody waits or not: a flag more */
 }
 
+/* For the reader. */
+static bool is_too_large(const struct writer *w)
+{
+    return w->args->plan.ranks > IBSHIFT_MSCCL_RANKS_MOST ||
+           w->all_blocks > IBSHIFT_MSCCL_BLOCKS_MOST || ftell(w->out) > IBSHIFT_MSCCL_FILE_MOST;
+}
+
 static void print_rank(struct writer *w, uint32_t rank)
 {
     const struct plan_args *args = w->args;
@@ -169,6 +177,10 @@ static void print_rank(struct writer *w, uint32_t rank)
     }
     for (uint32_t round = 0; round < args->alg->rounds(&args->plan, rank); round++) {
         add_round(w, rank, round);
+    }
+    w->all_blocks += w->blocks;
+    if (is_too_large(w)) {
+        return;
     }
     find_waits(w);
     for (int way = 0; way < 2; way++) {
@@ -198,12 +210,12 @@ static void print_rank(struct writer *w, uint32_t rank)
     fputs("  </gpu>\n", w->out);
 }
 
-int plan_msccl(const struct plan_args *args, FILE *out)
+static void write_program(struct writer *w)
 {
+    const struct plan_args *args = w->args;
     const char *name = ibshift_collective_name(args->alg->collective);
-    struct writer w = {.args = args, .out = out};
 
-    fprintf(out,
+    fprintf(w->out,
             "<algo name=\"%s\" proto=\"Simple\" nchannels=\"1\" nchunksperloop=\"%u\" ngpus=\"%u\" "
             "coll=\"%s\" inplace=\"0\">\n",
             args->alg->name,
@@ -212,16 +224,57 @@ int plan_msccl(const struct plan_args *args, FILE *out)
             args->plan.ranks,
             args->alg->collective == IBSHIFT_REDUCE_SCATTER ? "reducescatter" : name);
     for (int way = 0; way < 2; way++) {
-        w.of_peer[way] = pool_new(&w.pool, args->plan.ranks, sizeof(**w.of_peer));
+        w->of_peer[way] = pool_new(&w->pool, args->plan.ranks, sizeof(**w->of_peer));
     }
-    for (uint32_t rank = 0; rank < args->plan.ranks && !ferror(out); rank++) {
-        print_rank(&w, rank);
+    for (uint32_t rank = 0; rank < args->plan.ranks && !is_too_large(w); rank++) {
+        print_rank(w, rank);
     }
-    fputs("</algo>\n", out);
-    free(w.items);
-    free(w.waits);
-    pool_free(&w.pool);
-    return CLI_OK;
+    fputs("</algo>\n", w->out);
+    free(w->items);
+    free(w->waits);
+    pool_free(&w->pool);
+}
+
+/* Nobody writes what nobody reads. */
+static bool is_read(const char *text, size_t length, const char *name, char *error)
+{
+    struct ibshift_msccl program;
+    struct ibshift_listed listed;
+    int rc = ibshift_msccl_parse(text, length, name, &program, error);
+
+    if (rc == 0) {
+        rc = ibshift_msccl_list(&program, &listed, error);
+        ibshift_msccl_free(&program);
+    }
+    if (rc == 0) {
+        ibshift_listed_free(&listed);
+    }
+    return rc == 0;
+}
+
+int plan_msccl(const struct plan_args *args, FILE *out)
+{
+    char error[IBSHIFT_TEXT_ERROR] = "no memory", *text = NULL;
+    size_t length = 0;
+    struct writer w = {.args = args, .out = open_memstream(&text, &length)};
+    bool is_large, is_written;
+
+    if (w.out == NULL) {
+        return cli_error(args->command, "%s", error);
+    }
+    write_program(&w);
+    is_large = is_too_large(&w);
+    if (is_large) {
+        snprintf(error, sizeof(error), "more than %d ranks, %d thread blocks or %d MiB",
+                 IBSHIFT_MSCCL_RANKS_MOST, IBSHIFT_MSCCL_BLOCKS_MOST,
+                 IBSHIFT_MSCCL_FILE_MOST >> 20);
+    }
+    is_written = fclose(w.out) == 0 && !is_large && is_read(text, length, args->alg->name, error);
+    if (is_written) {
+        fwrite(text, 1, length, out);
+    }
+    free(text);
+    return is_written ? CLI_OK : cli_error(args->command, "--msccl: %s", error);
 }
 
 int plan_file_open(struct plan_args *args)

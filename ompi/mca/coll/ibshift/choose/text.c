@@ -28,8 +28,10 @@ int ibshift_text_read(const char *path, size_t limit, const char *what, char **t
         snprintf(error, IBSHIFT_TEXT_ERROR, "%.100s: cannot read: %s", path, strerror(-rc));
     } else if (*length > limit) {
         rc = -EINVAL;
-        snprintf(error, IBSHIFT_TEXT_ERROR, "%.100s: larger than %zu bytes: this is not a %s", path,
-                 limit, what);
+        snprintf(error, IBSHIFT_TEXT_ERROR,
+                 what == NULL ? "%.100s: larger than %zu MiB"
+                              : "%.100s: larger than %zu bytes: this is not a %s",
+                 path, what == NULL ? limit >> 20 : limit, what);
     }
     if (rc != 0) {
         free(*text);

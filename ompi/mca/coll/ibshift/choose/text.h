@@ -10,7 +10,7 @@ enum { IBSHIFT_TEXT_ERROR = 256, IBSHIFT_TEXT_WORD = 64 };
 
 /*
  * The whole file; the caller frees *text. 0, or a negative errno with an error that names the file: it is
- * larger than `limit` bytes, and therefore no `what`.
+ * larger than `limit` bytes, and therefore no `what`. NULL: such a thing may be larger.
  */
 int ibshift_text_read(const char *path, size_t limit, const char *what, char **text, size_t *length,
                       char *error);

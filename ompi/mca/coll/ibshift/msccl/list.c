@@ -7,7 +7,7 @@
 #include "msccl/msccl.h"
 #include "plan/alg_emit.h"
 
-enum { FILE_MOST = 1 << 26, CELLS_MOST = 1 << 24, SLOTS_MOST = 1 << 22, NO_PIECE = -1 };
+enum { CELLS_MOST = 1 << 24, SLOTS_MOST = 1 << 22, NO_PIECE = -1 };
 
 /* A block of a buffer: the ends of the last steps that wrote it, read it and sent it, as need and drain count them. */
 struct cell {
@@ -484,7 +484,7 @@ int ibshift_msccl_read(const char *path, struct ibshift_listed *listed, char *er
     struct ibshift_msccl program;
     size_t length;
     char *text;
-    int rc = ibshift_text_read(path, FILE_MOST, "MSCCL XML", &text, &length, error);
+    int rc = ibshift_text_read(path, IBSHIFT_MSCCL_FILE_MOST, NULL, &text, &length, error);
 
     if (rc != 0) {
         return rc;

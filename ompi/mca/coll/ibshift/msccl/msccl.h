@@ -24,7 +24,12 @@ enum ibshift_msccl_type {
     IBSHIFT_MSCCL_TYPES
 };
 
-enum { IBSHIFT_MSCCL_NONE = -1 };
+enum {
+    IBSHIFT_MSCCL_NONE = -1,
+    IBSHIFT_MSCCL_RANKS_MOST = 1024,
+    IBSHIFT_MSCCL_BLOCKS_MOST = 1 << 16, /* of all ranks */
+    IBSHIFT_MSCCL_FILE_MOST = 1 << 26
+};
 
 struct ibshift_msccl_step {
     uint8_t type, src_buf, dst_buf; /* buffers as in a plan */

@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum {
-    RANKS_MOST = 1024,
-    BLOCKS_MOST = 1 << 16, /* of all ranks */
+    RANKS_MOST = IBSHIFT_MSCCL_RANKS_MOST,
+    BLOCKS_MOST = IBSHIFT_MSCCL_BLOCKS_MOST,
     STEPS_MOST = 1 << 20,
     CHUNKS_MOST = 1 << 16,
     ATTRIBUTES = 24
