@@ -1,5 +1,6 @@
 #include "choose/words.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -149,8 +150,14 @@ void ibshift_words_unfit(const struct ibshift_question *question, const struct i
         }
         plan.radix = alg->radix_max > 0 ? 1 : 0;
         if ((alg->flags & IBSHIFT_ALG_MULTICAST) != 0 && alg == wished) {
-            strcpy(text, plan.multicast == 0 ? "it needs a multicast group (coll_ibshift_multicast)"
-                                             : "the message is longer than 8 datagrams");
+            strcpy(text, "it needs a multicast group (coll_ibshift_multicast) of a communicator of "
+                         "three ranks or more");
+            if (plan.multicast > 0) {
+                snprintf(text, sizeof(text),
+                         "messages of its class of sizes, up to %" PRIu64
+                         " B, are longer than 8 datagrams of %u B",
+                         question->bytes, plan.multicast);
+            }
         } else if (ibshift_alg_check(alg, &plan, reason, sizeof(reason)) == 0) {
             ibshift_line_add(able, "%s%s", able->length > 0 ? ", " : "", alg->name);
         } else if (alg == wished) {

@@ -61,7 +61,8 @@ static const struct ibshift_param table[] = {
     {PARAM(BOOL, multicast), .initial = false, .level = 5, .all_ranks = true,
      .help = "Broadcast short messages by multicast where the cost model prefers it: the first "
              "blocking broadcast of "
-             "a communicator has the subnet manager make a group (by /dev/infiniband/rdma_cm, as "
+             "a communicator of three ranks or more has the subnet manager make a group (by "
+             "/dev/infiniband/rdma_cm, as "
              "any user may). "
              "Subnets have few groups, and joining takes milliseconds: off unless asked for"},
     {PARAM(STRING, model), .initial_text = "", .level = 5,
