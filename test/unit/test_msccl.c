@@ -165,6 +165,20 @@ static void what_is_wrong_is_named(void **state)
     refuse("</algo>", "</algo><algo/>", "something follows");
     refuse("</tb>", "</gpu>", "does not belong here");
     refuse("<!-- a ring -->", "<!-- a ring", "a comment does not end");
+    refuse("<!-- a ring -->", "<!DOCTYPE algo", "this is no MSCCL XML");
+}
+
+/* What a file may have beside the program. */
+static void what_says_nothing_is_skipped(void **state)
+{
+    char error[IBSHIFT_TEXT_ERROR];
+
+    text.length = 0;
+    write_ring(&other, 3);
+    say(&text,
+        "\xef\xbb\xbf<?xml version=\"1.0\"?>\n<!DOCTYPE algo>\n<algo xml:lang=\"en\" a-b.c=\"\"%s",
+        strstr(other.at, "<algo") + 5);
+    assert_int_equal(read_and_prove(&text, error), 0);
 }
 
 /* Bytes at random: nothing is read beyond the end, and what is taken for right is the collective still, for the checker says so. */
@@ -196,9 +210,9 @@ static void no_file_does_harm(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(fused_rings_are_right),
-                                       cmocka_unit_test(what_is_wrong_is_named),
-                                       cmocka_unit_test(no_file_does_harm)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fused_rings_are_right), cmocka_unit_test(what_is_wrong_is_named),
+        cmocka_unit_test(what_says_nothing_is_skipped), cmocka_unit_test(no_file_does_harm)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -288,6 +288,7 @@ int plan_file_open(struct plan_args *args)
     if (args->collective >= 0 || args->has_ranks) {
         return cli_error(args->command, "--file says which collective, algorithm and ranks");
     }
+    args->file = strcmp(args->file, "-") == 0 ? "/dev/stdin" : args->file;
     listed = calloc(1, sizeof(*listed));
     if (listed == NULL) {
         return cli_error(args->command, "no memory");

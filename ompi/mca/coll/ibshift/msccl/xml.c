@@ -63,7 +63,8 @@ static struct piece read_name(struct ibshift_text *text)
 {
     struct piece name = {text->at, 0};
 
-    while (text->at < text->end && (isalnum((unsigned char)*text->at) || *text->at == '_')) {
+    while (text->at < text->end &&
+           (isalnum((unsigned char)*text->at) || memchr("_-:.", *text->at, 4) != NULL)) {
         text->at++;
     }
     name.length = (size_t)(text->at - name.at);
@@ -107,8 +108,14 @@ static bool read_tag(struct ibshift_text *text, struct tag *tag)
         size_t left = (size_t)(text->end - text->at);
         bool is_comment = left >= 4 && memcmp(text->at, "<!--", 4) == 0;
 
-        if (is_comment || (left >= 2 && memcmp(text->at, "<?", 2) == 0)) {
-            skip_to(text, is_comment ? "-->" : "?>", is_comment ? "a comment" : "a declaration");
+        bool is_type = !is_comment && left >= 2 && memcmp(text->at, "<!", 2) == 0;
+
+        if (is_comment || is_type || (left >= 2 && memcmp(text->at, "<?", 2) == 0)) {
+            skip_to(text,
+                    is_comment ? "-->"
+                    : is_type  ? ">"
+                               : "?>",
+                    is_comment ? "a comment" : "a declaration");
             continue;
         }
         if (*text->at++ != '<') {
@@ -458,6 +465,8 @@ int ibshift_msccl_parse(const char *text, size_t length, const char *name,
                        .program = program};
 
     r.text.error = error;
+    r.text.at +=
+        length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* the order of bytes */
     error[0] = '\0';
     *program = (struct ibshift_msccl){.name = name};
     read_program(&r);
