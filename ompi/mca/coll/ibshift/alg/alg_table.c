@@ -285,7 +285,6 @@ int ibshift_alg_check(const struct ibshift_alg *alg, const struct ibshift_plan *
     }
     snprintf(why, size, "%s %s needs %s, here are %u ranks%s%s%s", names[alg->collective],
              alg->name, limit, plan->ranks, alg->instead != NULL ? "; " : "",
-             alg->instead != NULL ? alg->instead : "",
-             alg->instead != NULL ? " runs instead" : "");
+             alg->instead != NULL ? alg->instead : "", alg->instead != NULL ? " runs instead" : "");
     return -ENOTSUP;
 }
