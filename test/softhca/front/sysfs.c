@@ -50,6 +50,34 @@ __attribute__((format(printf, 2, 3))) static void make(const char *text, const c
     }
 }
 
+static bool is_ib(void)
+{
+    return shm.head->conf.link == IBV_LINK_LAYER_INFINIBAND;
+}
+
+static void hex_of(const uint8_t *bytes, size_t n, char *text)
+{
+    for (size_t i = 0; i < n; i++) {
+        sprintf(text + 3 * i, "%02x%c", bytes[i], i + 1 < n ? ':' : '\n');
+    }
+}
+
+/* IPoIB, of one host, where only these files of an interface are. */
+static void interface_files(const char *dir, const struct shm_port *p)
+{
+    uint8_t bytes[20] = {0x80, 0, 0, (uint8_t)(0x40 + p->num)};
+    char folder[400], text[64];
+
+    snprintf(folder, sizeof(folder), "%s/host%u/softhca%u/device/net/" CM_INTERFACE, dir, p->host,
+             p->hca, p->hca, p->num);
+    memcpy(bytes + 4, p->gid[0].raw, 16);
+    hex_of(bytes, sizeof(bytes), text);
+    make(text, "%s/address", folder);
+    make("32\n", "%s/type", folder);
+    snprintf(text, sizeof(text), "%u\n", p->num - 1);
+    make(text, "%s/dev_port", folder);
+}
+
 static void port_files(const char *hca, const struct shm_port *p)
 {
     char netdev[32];
@@ -64,7 +92,7 @@ static void port_files(const char *hca, const struct shm_port *p)
                      w < 7 ? ":" : "\n");
         }
         make(gid, "%s/ports/%u/gids/%u", hca, p->num, i);
-        make(netdev, "%s/ports/%u/gid_attrs/ndevs/%u", hca, p->num, i);
+        make(is_ib() ? "" : netdev, "%s/ports/%u/gid_attrs/ndevs/%u", hca, p->num, i);
         make(p->gid_type[i] == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2\n" : "IB/RoCE v1\n",
              "%s/ports/%u/gid_attrs/types/%u", hca, p->num, i);
     }
@@ -80,6 +108,9 @@ int sysfs_make(bool has_bus)
 
         snprintf(boot, sizeof(boot), "50f74ca0-0000-4000-8000-%012x\n", host);
         make(boot, "%s/boot_id.%u", dir, host);
+    }
+    for (uint32_t i = 0; is_ib() && i < shm.head->port_count && !failed; i++) {
+        interface_files(dir, &shm.ports[i]);
     }
     for (uint32_t h = 0; h < conf->hcas && !failed; h++) {
         char hca[400];

@@ -2,6 +2,7 @@
  * librdmacm talks to a device file of the kernel's: rdmacm.c stands for it. UCX looks for device files and sysfs files under fixed names: shows it the run's own. And a modelled
  * host has booted by itself, so that only its own processes take each other for neighbours.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,10 +43,16 @@ static const char *moved(const char *path, char *buffer)
     for (size_t i = 0; dir && i < sizeof(moves) / sizeof(moves[0]); i++) {
         size_t n = strlen(moves[i].prefix);
 
-        if (strncmp(path, moves[i].prefix, n) == 0) {
-            snprintf(buffer, PATH_MAX, "%s/%s%s", dir, moves[i].place, path + n);
-            return buffer;
+        if (strncmp(path, moves[i].prefix, n) != 0) {
+            continue;
         }
+        if (proc_self != SHM_NONE && strstr(path, "/device/net")) { /* each host has its own */
+            snprintf(buffer, PATH_MAX, "%s/host%u/softhca%s", dir, shm.procs[proc_self].host,
+                     path + n);
+        } else {
+            snprintf(buffer, PATH_MAX, "%s/%s%s", dir, moves[i].place, path + n);
+        }
+        return buffer;
     }
     return path;
 }
@@ -137,6 +145,25 @@ HCA_EXPORT int access(const char *path, int mode)
     return NEXT(access)(moved(path, buffer), mode);
 }
 
+HCA_EXPORT DIR *opendir(const char *path)
+{
+    DIR *(*next)(const char *) = NEXT(opendir);
+    char buffer[PATH_MAX];
+
+    return next(moved(path, buffer));
+}
+
+/* GIDs of InfiniBand have no interface, and the kernel answers a read with EINVAL: as it does to a read of this. */
+static int no_interface(int fd, const char *path)
+{
+    if (fd < 0 || proc_self == SHM_NONE || shm.head->conf.link != IBV_LINK_LAYER_INFINIBAND ||
+        !strstr(path, "/gid_attrs/ndevs/")) {
+        return fd;
+    }
+    NEXT(close)(fd);
+    return epoll_create1(EPOLL_CLOEXEC);
+}
+
 HCA_EXPORT int open(const char *path, int flags, ...)
 {
     char buffer[PATH_MAX];
@@ -149,5 +176,5 @@ HCA_EXPORT int open(const char *path, int flags, ...)
     va_start(args, flags);
     mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
     va_end(args);
-    return NEXT(open)(moved(path, buffer), flags, mode);
+    return no_interface(NEXT(open)(moved(path, buffer), flags, mode), path);
 }

@@ -1,9 +1,11 @@
 /* Joining a multicast group by the kernel's own interface, which librdmacm uses too: what it takes is four commands. */
 #include "net/cast/join.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <rdma/rdma_user_cm.h>
@@ -17,7 +19,7 @@
 
 #include "net/verbs/device.h"
 
-enum { PATIENCE = 5000 /* ms */, MULTICAST_JOIN = 12, NAME = 160 };
+enum { PATIENCE = 5000 /* ms */, MULTICAST_JOIN = 12, NAME = 160, IPOIB_ADDRESS = 3 * 20 - 1 };
 
 #define DEVICE "/dev/infiniband/rdma_cm"
 
@@ -34,26 +36,79 @@ static int command(int device, uint32_t number, const void *body, size_t size, s
     return write(device, &all, bytes) == (ssize_t)bytes ? 0 : -errno;
 }
 
-/* The network interface over the port, as sysfs names it for the GID that is used. */
-static int interface_of(const struct ibshift_port *port, char name[IFNAMSIZ])
+/* A file's first line, empty if it cannot be read: an attribute that a device does not have gives EINVAL. */
+static void read_line(const char *folder, const char *name, char *line, size_t size)
 {
-    char path[NAME];
-    ssize_t n;
+    char path[2 * NAME];
+    ssize_t n = -1;
     int file;
 
-    snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%u/gid_attrs/ndevs/%u",
-             ibv_get_device_name(port->device->context->device), port->number, port->gid_index);
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
     file = open(path, O_RDONLY | O_CLOEXEC);
-    n = file < 0 ? -1 : read(file, name, IFNAMSIZ - 1);
     if (file >= 0) {
+        n = read(file, line, size - 1);
         close(file);
     }
-    if (n <= 0) {
-        return -ENODEV;
+    line[n > 0 ? n : 0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+}
+
+static unsigned long read_number(const char *folder, const char *name)
+{
+    char line[NAME];
+
+    read_line(folder, name, line, sizeof(line));
+    return strtoul(line, NULL, 0);
+}
+
+/* Whether it is the port's IPoIB. Its address ends with the port's first GID; old kernels have the port's number in
+   dev_id. */
+static bool is_over(const char *folder, const struct ibshift_port *port)
+{
+    unsigned long at = read_number(folder, "dev_port");
+    union ibv_gid gid;
+    char line[NAME];
+
+    at = at != 0 ? at : read_number(folder, "dev_id");
+    if (at + 1 != port->number || read_number(folder, "type") != ARPHRD_INFINIBAND ||
+        ibv_query_gid(port->device->context, port->number, 0, &gid) != 0) {
+        return false;
     }
-    name[n] = '\0';
-    name[strcspn(name, "\n")] = '\0';
-    return 0;
+    read_line(folder, "address", line, sizeof(line));
+    for (size_t i = 0; i < sizeof(gid.raw); i++) {
+        if (strlen(line) != IPOIB_ADDRESS || strtoul(line + 3 * (4 + i), NULL, 16) != gid.raw[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The kernel names an Ethernet port's interface beside its GIDs, and none beside those of InfiniBand: there it is one of
+   its device's. name stays empty where there is none. */
+static void interface_of(const struct ibshift_port *port, bool is_ethernet, char name[IFNAMSIZ])
+{
+    char folder[NAME], file[2 * NAME];
+    const struct dirent *entry;
+    DIR *all;
+
+    snprintf(folder, sizeof(folder), "/sys/class/infiniband/%s",
+             ibv_get_device_name(port->device->context->device));
+    if (is_ethernet) {
+        snprintf(file, sizeof(file), "ports/%u/gid_attrs/ndevs/%u", port->number, port->gid_index);
+        read_line(folder, file, name, IFNAMSIZ);
+        return;
+    }
+    strncat(folder, "/device/net", sizeof(folder) - strlen(folder) - 1);
+    all = opendir(folder);
+    while (all != NULL && name[0] == '\0' && (entry = readdir(all)) != NULL) {
+        snprintf(file, sizeof(file), "%s/%s", folder, entry->d_name);
+        if (strlen(entry->d_name) < IFNAMSIZ && is_over(file, port)) {
+            strcpy(name, entry->d_name);
+        }
+    }
+    if (all != NULL) {
+        closedir(all);
+    }
 }
 
 static int address_of(const char *name, struct sockaddr_in *address)
@@ -132,7 +187,8 @@ int ibshift_join_open(const struct ibshift_verbs *verbs, struct ibshift_join *jo
         snprintf(error, size, "%s: %s (is the module rdma_ucm loaded?)", DEVICE, strerror(-rc));
         return rc;
     }
-    if (interface_of(port, name) != 0) {
+    interface_of(port, join->is_ethernet, name);
+    if (name[0] == '\0') {
         snprintf(error, size, "%s:%u has no network interface (IPoIB, on Ethernet the port's own)",
                  ibv_get_device_name(port->device->context->device), port->number);
         rc = -ENODEV;
