@@ -14,7 +14,7 @@
 #include "verbs/cm.h"
 
 enum { UDP_QKEY = 0x01234567, IPOIB_QKEY = 0x0b1b, ROCE_LID = 0xc000, MANY_QPN = 0xffffff };
-enum { ADDR_RESOLVED = 0, ADDR_ERROR = 1, MULTICAST_JOIN = 12, MULTICAST_ERROR = 13 };
+enum { ADDR_RESOLVED = 0, ADDR_ERROR, MULTICAST_JOIN = 12, MULTICAST_ERROR, ADDR_CHANGE };
 enum { FAMILY_IB = 27, NET = 10 << 24 };
 
 /* The port of this process's host that has the address; the first one when any is good. */
@@ -234,7 +234,7 @@ static void describe_group(const struct cm_object *m, struct rdma_ucm_ud_param *
 static int join(int fd, const struct rdma_ucm_join_mcast *c, void *answer, size_t room)
 {
     struct cm_object *id = cm_find(fd, c->id, false), *m = NULL;
-    struct cm_event *e = NULL;
+    struct cm_event *e = NULL, *change;
     int err = !id ? -ENOENT : room < sizeof(uint32_t) ? -ENOSPC : 0;
     union cm_address a = {.any = c->addr};
     struct rdma_ucm_ud_param about = {0};
@@ -260,6 +260,9 @@ static int join(int fd, const struct rdma_ucm_join_mcast *c, void *answer, size_
     m->has_joined = err == 0;
     describe_group(m, &about);
     memcpy(answer, &m->number, sizeof(m->number));
+    if (shm.head->conf.adversarial && (change = cm_event_new())) {
+        cm_tell(id, change, ADDR_CHANGE, 0, NULL);
+    }
     cm_tell(m, e, err ? MULTICAST_ERROR : MULTICAST_JOIN, -err, &about);
     return 0;
 }

@@ -15,11 +15,13 @@
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "net/verbs/device.h"
 
 enum { PATIENCE = 5000 /* ms */, MULTICAST_JOIN = 12, NAME = 160, IPOIB_ADDRESS = 3 * 20 - 1 };
+enum { ADDRESS = 1, MEMBERSHIP }; /* what events are of */
 
 #define DEVICE "/dev/infiniband/rdma_cm"
 
@@ -31,9 +33,11 @@ static int command(int device, uint32_t number, const void *body, size_t size, s
         _Alignas(8) uint8_t body[sizeof(struct rdma_ucm_join_mcast)];
     } all = {.head = {.cmd = number, .in = (uint16_t)size, .out = (uint16_t)answer}};
     size_t bytes = sizeof(all.head) + size;
+    ssize_t n;
 
     memcpy(all.body, body, size);
-    return write(device, &all, bytes) == (ssize_t)bytes ? 0 : -errno;
+    n = write(device, &all, bytes);
+    return n == (ssize_t)bytes ? 0 : n < 0 ? -errno : -EIO;
 }
 
 /* A file's first line, empty if it cannot be read: an attribute that a device does not have gives EINVAL. */
@@ -131,7 +135,7 @@ static int bind_to(struct ibshift_join *join, const struct sockaddr_in *address)
 {
     struct rdma_ucm_create_id_resp made;
     struct rdma_ucm_create_id create = {
-        .uid = 1, .response = (uintptr_t)&made, .ps = RDMA_PS_UDP, .qp_type = IBV_QPT_UD};
+        .uid = ADDRESS, .response = (uintptr_t)&made, .ps = RDMA_PS_UDP, .qp_type = IBV_QPT_UD};
     struct rdma_ucm_bind bind = {.addr_size = sizeof(*address)};
     int rc =
         command(join->device, RDMA_USER_CM_CMD_CREATE_ID, &create, sizeof(create), sizeof(made));
@@ -207,19 +211,33 @@ int ibshift_join_open(const struct ibshift_verbs *verbs, struct ibshift_join *jo
     return rc;
 }
 
-static int answer(struct ibshift_join *join, struct rdma_ucm_event_resp *event)
+static int64_t now(void) /* ms */
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000) + t.tv_nsec / 1000000;
+}
+
+/* What happens to the device or its addresses may be told before. */
+static int answer(const struct ibshift_join *join, struct rdma_ucm_event_resp *event)
 {
     struct rdma_ucm_get_event get = {.response = (uintptr_t)event};
     struct pollfd wait = {.fd = join->device, .events = POLLIN};
-    int n;
+    int64_t end = now() + PATIENCE, left;
 
-    do {
-        n = poll(&wait, 1, PATIENCE);
-    } while (n < 0 && errno == EINTR);
-    if (n <= 0) {
-        return n == 0 ? -ETIMEDOUT : -errno;
+    while ((left = end - now()) > 0) {
+        int n = poll(&wait, 1, (int)left);
+        int rc = n < 0    ? -errno
+                 : n == 0 ? -ETIMEDOUT
+                          : command(join->device, RDMA_USER_CM_CMD_GET_EVENT, &get, sizeof(get),
+                                    sizeof(*event));
+
+        if (rc == 0 ? event->uid == MEMBERSHIP : rc != -EINTR && rc != -EAGAIN) {
+            return rc;
+        }
     }
-    return command(join->device, RDMA_USER_CM_CMD_GET_EVENT, &get, sizeof(get), sizeof(*event));
+    return -ETIMEDOUT;
 }
 
 static void set_place(const struct rdma_ucm_ud_param *is, struct ibshift_cast_place *place)
@@ -262,7 +280,7 @@ int ibshift_join_group(struct ibshift_join *join, struct ibshift_cast_place *pla
 {
     struct rdma_ucm_create_id_resp made;
     struct rdma_ucm_join_mcast want = {.response = (uintptr_t)&made,
-                                       .uid = 2,
+                                       .uid = MEMBERSHIP,
                                        .id = join->id,
                                        .join_flags = RDMA_MC_JOIN_FLAG_FULLMEMBER};
     struct rdma_ucm_event_resp event = {0};
@@ -276,8 +294,12 @@ int ibshift_join_group(struct ibshift_join *join, struct ibshift_cast_place *pla
                  PATIENCE / 1000);
         return rc;
     }
-    if (rc != 0 || event.event != MULTICAST_JOIN || event.status != 0) {
-        rc = rc != 0 ? rc : event.status != 0 ? -abs((int)event.status) : -EPROTO;
+    if (rc != 0) {
+        snprintf(error, size, "the connection manager does not take the group: %s", strerror(-rc));
+        return rc;
+    }
+    if (event.event != MULTICAST_JOIN || event.status != 0) {
+        rc = event.status != 0 ? -abs((int)event.status) : -EPROTO;
         snprintf(error, size, "the subnet administrator refused the group: %s", strerror(-rc));
         return rc;
     }
