@@ -11,7 +11,7 @@
 #include "job/say.h"
 #include "net/cast/cast.h"
 
-enum { LINE = 256, WORDS = 5 }; /* words: whether there is one, and its GID */
+enum { LINE = 256, WORDS = 7 }; /* words: whether there is one, its GID, its secret */
 
 /* What one rank comes to. */
 struct forming {
@@ -57,10 +57,12 @@ static int make(const struct ibshift_group *group, const struct ibshift_together
     if (group->rank == 0) {
         words[0] = ibshift_join_group(&f->join, &f->place, f->why, sizeof(f->why)) == 0;
         memcpy(&words[1], f->place.gid, sizeof(f->place.gid));
+        memcpy(&words[5], &f->place.secret, sizeof(f->place.secret));
     }
     rc = together->tell(together->comm, words, WORDS);
     *is_made = words[0] != 0;
     memcpy(f->place.gid, &words[1], sizeof(f->place.gid));
+    memcpy(&f->place.secret, &words[5], sizeof(f->place.secret));
     return rc;
 }
 

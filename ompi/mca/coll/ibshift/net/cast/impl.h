@@ -58,7 +58,7 @@ struct ibshift_cast {
     struct ibshift_cast *next;
     struct ibshift_net_verbs *nv;
     struct ibshift_join join;
-    uint64_t group; /* its GID's end, by which all members know it */
+    uint64_t group; /* its secret, by which all members know it */
     uint32_t count, rank;
     size_t most, stride;
     struct ibv_qp *qp;
@@ -93,7 +93,7 @@ static inline uint8_t *ibshift_cast_slot(const struct ibshift_cast *cast, uint32
     return cast->window.data + number % IBSHIFT_CAST_WINDOW * cast->stride;
 }
 
-/* By its GID's end; NULL: this side has it no more. */
+/* By its secret; NULL: this side has it no more. */
 static inline struct ibshift_cast *ibshift_cast_find(const struct ibshift_net_verbs *nv,
                                                      uint64_t group)
 {

@@ -163,7 +163,8 @@ int ibshift_nv_cast_receive(struct ibshift_cast_buffer *buffer)
     return -ibv_post_recv(cast->qp, &wr, &bad);
 }
 
-/* Datagrams carry the key of all groups of the connection manager, so anybody's may come: the sender's address is compared. */
+/* The Q_Key is that of all groups of the connection manager, so anybody's may come: they lack the group's secret,
+   which check() compares. Of the sender the address is compared; which queue pair it sent from is not known. */
 static void datagram_came(struct ibshift_cast_buffer *buffer, const struct ibv_wc *wc)
 {
     struct ibshift_cast *cast = buffer->cast;

@@ -253,9 +253,9 @@ static void set_place(const struct rdma_ucm_ud_param *is, struct ibshift_cast_pl
 
 /* How the kernel takes a group: the one that the subnet administrator is to make, or has made, as IPv6; on Ethernet one of IPv4,
    drawn where there is none yet, among those for use within an organization. */
-static uint16_t name_group(const struct ibshift_join *join, const uint8_t gid[16], void *address)
+static uint16_t name_group(const struct ibshift_join *join, const uint8_t gid[16], bool is_new,
+                           void *address)
 {
-    static const uint8_t none[16];
     struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
     struct sockaddr_in in = {.sin_family = AF_INET};
     uint32_t drawn = 0;
@@ -265,7 +265,7 @@ static uint16_t name_group(const struct ibshift_join *join, const uint8_t gid[16
         memcpy(address, &in6, sizeof(in6));
         return sizeof(in6);
     }
-    if (memcmp(gid, none, 16) == 0) {
+    if (is_new) {
         (void)getrandom(&drawn, sizeof(drawn), 0);
         in.sin_addr.s_addr = htonl(239u << 24 | 192u << 16 | (drawn & 0x3ffff));
     } else {
@@ -284,9 +284,15 @@ int ibshift_join_group(struct ibshift_join *join, struct ibshift_cast_place *pla
                                        .id = join->id,
                                        .join_flags = RDMA_MC_JOIN_FLAG_FULLMEMBER};
     struct rdma_ucm_event_resp event = {0};
+    static const uint8_t none[16];
+    bool is_new = memcmp(place->gid, none, sizeof(none)) == 0;
     int rc;
 
-    want.addr_size = name_group(join, place->gid, &want.addr);
+    if (is_new && getrandom(&place->secret, sizeof(place->secret), 0) != sizeof(place->secret)) {
+        snprintf(error, size, "the system has no random number for it");
+        return -EIO;
+    }
+    want.addr_size = name_group(join, place->gid, is_new, &want.addr);
     rc = command(join->device, RDMA_USER_CM_CMD_JOIN_MCAST, &want, sizeof(want), sizeof(made));
     rc = rc == 0 ? answer(join, &event) : rc;
     if (rc == -ETIMEDOUT) {

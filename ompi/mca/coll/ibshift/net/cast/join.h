@@ -13,7 +13,8 @@ struct ibshift_cast_place {
     uint8_t gid[16];
     uint16_t lid;
     uint8_t service_level, gid_index, hops, port;
-    uint32_t key; /* of its datagrams (Q_Key) */
+    uint32_t key;    /* of its datagrams (Q_Key) */
+    uint64_t secret; /* that they carry; the members tell one another */
 };
 
 struct ibshift_join {

@@ -173,7 +173,7 @@ int ibshift_cast_open(struct ibshift_net *net, const struct ibshift_cast_members
     cast->rank = members->rank;
     memcpy(cast->peers, members->peers, members->count * sizeof(cast->peers[0]));
     cast->place = *place;
-    memcpy(&cast->group, place->gid + 8, sizeof(cast->group));
+    cast->group = place->secret;
     cast->most = ibshift_cast_most(net, members->peers, members->count);
     cast->pause = pause_first;
     cast->join.device = -1;
