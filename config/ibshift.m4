@@ -173,6 +173,10 @@ AC_DEFUN([IBSHIFT_CHECK_VERBS], [
     AC_CHECK_DECL([ibv_query_gid_table], [],
                   [AC_MSG_ERROR([libibverbs has no ibv_query_gid_table: it is older than rdma-core 32])],
                   [[#include <infiniband/verbs.h>]])
+    # Multicast groups; what the code needs of it is of Linux 4.8.
+    AC_CHECK_DECL([RDMA_MC_JOIN_FLAG_FULLMEMBER], [],
+                  [AC_MSG_ERROR([rdma/rdma_user_cm.h is missing or older than Linux 4.8: install linux-libc-dev (kernel-headers elsewhere)])],
+                  [[#include <rdma/rdma_user_cm.h>]])
     coll_ibshift_LIBS="$coll_ibshift_LIBS $VERBS_LIBS"
     AC_SUBST([VERBS_LIBS])
 ])

@@ -12,6 +12,12 @@ AC_DEFUN([MCA_ompi_coll_ibshift_CONFIG], [
               OPAL_CHECK_PACKAGE([coll_ibshift], [infiniband/verbs.h], [ibverbs], [_ibv_query_gid_table], [],
                                  [], [], [coll_ibshift_happy=yes], [coll_ibshift_happy=no])])
 
+    # Multicast groups; what the code needs of it is of Linux 4.8.
+    AC_CHECK_DECL([RDMA_MC_JOIN_FLAG_FULLMEMBER], [],
+                  [AC_MSG_WARN([coll/ibshift: rdma/rdma_user_cm.h is missing or older than Linux 4.8: install linux-libc-dev (kernel-headers elsewhere)])
+                   coll_ibshift_happy=no],
+                  [[#include <rdma/rdma_user_cm.h>]])
+
     AS_IF([test "$coll_ibshift_happy" = yes],
           [coll_ibshift_WRAPPER_EXTRA_LDFLAGS="$coll_ibshift_LDFLAGS"
            coll_ibshift_WRAPPER_EXTRA_LIBS="$coll_ibshift_LIBS"
