@@ -165,6 +165,8 @@ static void what_is_wrong_is_named(void **state)
     refuse("</algo>", "</algo><algo/>", "something follows");
     refuse("</tb>", "</gpu>", "does not belong here");
     refuse("<!-- a ring -->", "<!-- a ring", "a comment does not end");
+    refuse("inplace=\"1\"", "inplace=\"1\" minBytes=\"1 M\"", "minBytes must be a whole number");
+    refuse("inplace=\"1\"", "inplace=\"1\" maxBytes=\"\"", "maxBytes must be a whole number");
     refuse("<!-- a ring -->", "<!DOCTYPE algo", "this is no MSCCL XML");
 }
 

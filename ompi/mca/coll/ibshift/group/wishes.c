@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "choose/digest.h"
+#include "choose/size.h"
 #include "msccl/msccl.h"
 #include "job/params.h"
 #include "job/say.h"
@@ -62,7 +63,7 @@ void ibshift_wishes_open(void)
 
 uint64_t ibshift_wishes_digest(uint64_t sum)
 {
-    sum = ibshift_rules_digest(&rules, sum);
+    sum = ibshift_digest(ibshift_rules_digest(&rules, sum), listed.bytes, sizeof(listed.bytes));
     return listed.ranks == 0 ? sum
                              : ibshift_digest(sum, listed.steps,
                                               listed.first[listed.ranks] * sizeof(*listed.steps));
@@ -73,6 +74,15 @@ const struct ibshift_rules *ibshift_wishes_rules(void)
     return &rules;
 }
 
+/* Of all sizes of a class alike, as a choice is. */
+static bool has_size(const struct ibshift_group *group, const struct ibshift_wanted *wanted)
+{
+    uint64_t each = wanted->bytes == 0 ? 0 : ibshift_class_size(ibshift_size_class(wanted->bytes));
+    uint64_t bytes = ibshift_collective_has_vector(wanted->collective) ? each : each * group->size;
+
+    return bytes >= listed.bytes[0] && (listed.bytes[1] == 0 || bytes <= listed.bytes[1]);
+}
+
 const struct ibshift_listed *ibshift_wishes_plan(const struct ibshift_group *group,
                                                  const struct ibshift_wanted *wanted)
 {
@@ -80,7 +90,9 @@ const struct ibshift_listed *ibshift_wishes_plan(const struct ibshift_group *gro
                   wanted->needs == 0 && !wanted->is_counted &&
                   (wanted->commutes || wanted->collective < IBSHIFT_REDUCE);
 
-    return is_fit && ibshift_params_wish(wanted->collective).alg == NULL ? &listed : NULL;
+    return is_fit && has_size(group, wanted) && ibshift_params_wish(wanted->collective).alg == NULL
+               ? &listed
+               : NULL;
 }
 
 void ibshift_wishes_explain(const struct ibshift_group *group, const struct ibshift_wanted *wanted,
@@ -95,7 +107,8 @@ void ibshift_wishes_explain(const struct ibshift_group *group, const struct ibsh
         ibshift_line_add(line, "; coll_ibshift_plan is for %u ranks", listed.ranks);
     } else {
         ibshift_line_add(line, "; coll_ibshift_plan is for %s",
-                         wanted->collective < IBSHIFT_REDUCE
+                         !has_size(group, wanted) ? "other sizes (minBytes, maxBytes)"
+                         : wanted->collective < IBSHIFT_REDUCE
                              ? "blocks of one size"
                              : "operators that commute, without counts");
     }

@@ -449,7 +449,8 @@ int ibshift_msccl_list(const struct ibshift_msccl *program, struct ibshift_liste
 {
     struct lister l = {.program = program, .listed = listed, .error = error};
 
-    *listed = (struct ibshift_listed){.collective = program->collective, .ranks = program->ranks};
+    *listed = (struct ibshift_listed){program->collective, program->ranks,
+                                      .bytes = {program->bytes[0], program->bytes[1]}};
     find_blocks(&l);
     listed->first = room(&l, program->ranks, sizeof(*listed->first));
     listed->tmp_first = room(&l, program->ranks, sizeof(*listed->tmp_first));

@@ -50,6 +50,7 @@ struct ibshift_msccl {
     enum ibshift_collective collective;
     bool in_place;
     uint32_t ranks;
+    uint64_t bytes[2];                   /* as of struct ibshift_listed */
     uint32_t *first;                     /* by rank, and one more: of its blocks */
     uint32_t (*chunks)[IBSHIFT_BUFFERS]; /* by rank */
     struct ibshift_msccl_block *blocks;

@@ -7,13 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    RANKS_MOST = IBSHIFT_MSCCL_RANKS_MOST,
-    BLOCKS_MOST = IBSHIFT_MSCCL_BLOCKS_MOST,
-    STEPS_MOST = 1 << 20,
-    CHUNKS_MOST = 1 << 16,
-    ATTRIBUTES = 24
-};
+enum { STEPS_MOST = 1 << 20, CHUNKS_MOST = 1 << 16, ATTRIBUTES = 24 };
 
 struct piece {
     const char *at;
@@ -107,10 +101,9 @@ static bool read_tag(struct ibshift_text *text, struct tag *tag)
     while (ibshift_text_skip(text, false, '\0')) {
         size_t left = (size_t)(text->end - text->at);
         bool is_comment = left >= 4 && memcmp(text->at, "<!--", 4) == 0;
+        bool is_type = left >= 2 && memcmp(text->at, "<!", 2) == 0; /* or a comment */
 
-        bool is_type = !is_comment && left >= 2 && memcmp(text->at, "<!", 2) == 0;
-
-        if (is_comment || is_type || (left >= 2 && memcmp(text->at, "<?", 2) == 0)) {
+        if (is_type || (left >= 2 && memcmp(text->at, "<?", 2) == 0)) {
             skip_to(text,
                     is_comment ? "-->"
                     : is_type  ? ">"
@@ -264,7 +257,8 @@ static void read_step(struct reader *r, const struct tag *tag)
     bool receives = ibshift_msccl_receives(&step);
 
     (void)number_of(&r->text, tag, "s", (int32_t)block->count, (int32_t)block->count);
-    step.dep_block = number_of(&r->text, tag, "depid", IBSHIFT_MSCCL_NONE, BLOCKS_MOST);
+    step.dep_block =
+        number_of(&r->text, tag, "depid", IBSHIFT_MSCCL_NONE, IBSHIFT_MSCCL_BLOCKS_MOST);
     step.dep_step = number_of(&r->text, tag, "deps", IBSHIFT_MSCCL_NONE, STEPS_MOST);
     if (step.type != IBSHIFT_MSCCL_NOP) {
         step.count = (uint32_t)number_of(&r->text, tag, "cnt", 1, CHUNKS_MOST);
@@ -305,14 +299,14 @@ static void read_block(struct reader *r, const struct tag *tag, uint32_t rank)
     (void)number_of(&r->text, tag, "id", number, number);
     block.to = number_of(&r->text, tag, "send", IBSHIFT_MSCCL_NONE, last);
     block.from = number_of(&r->text, tag, "recv", IBSHIFT_MSCCL_NONE, last);
-    block.channel = (uint32_t)number_of(&r->text, tag, "chan", 0, BLOCKS_MOST);
+    block.channel = (uint32_t)number_of(&r->text, tag, "chan", 0, IBSHIFT_MSCCL_BLOCKS_MOST);
     if (block.to == (int32_t)rank || block.from == (int32_t)rank) {
         ibshift_text_fail(&r->text, "gpu %u is its own peer", rank);
     }
     program->blocks =
         make_room(r, program->blocks, program->block_count, &r->block_room, sizeof(block));
-    if (r->text.rc == 0 && program->block_count == BLOCKS_MOST) {
-        ibshift_text_fail(&r->text, "more than %d thread blocks", BLOCKS_MOST);
+    if (r->text.rc == 0 && program->block_count == IBSHIFT_MSCCL_BLOCKS_MOST) {
+        ibshift_text_fail(&r->text, "more than %d thread blocks", IBSHIFT_MSCCL_BLOCKS_MOST);
     }
     if (r->text.rc == 0) {
         program->blocks[program->block_count++] = block;
@@ -351,6 +345,20 @@ static void read_gpu(struct reader *r, const struct tag *gpu, uint32_t rank)
     }
 }
 
+/* For which sizes it is, if that is said. */
+static void read_bytes(struct reader *r, struct piece key, struct piece value)
+{
+    bool is_most = is_word(key, "maxBytes");
+    char *end;
+
+    if (is_most || is_word(key, "minBytes")) {
+        r->program->bytes[is_most] = strtoull(value.at, &end, 10);
+        if (!isdigit((unsigned char)*value.at) || end != value.at + value.length) {
+            ibshift_text_fail(&r->text, "%.*s must be a whole number", (int)key.length, key.at);
+        }
+    }
+}
+
 static void read_program(struct reader *r)
 {
     struct ibshift_msccl *program = r->program;
@@ -361,8 +369,11 @@ static void read_program(struct reader *r)
         return;
     }
     program->collective = collective_of(&r->text, &tag);
-    program->ranks = (uint32_t)number_of(&r->text, &tag, "ngpus", 1, RANKS_MOST);
+    program->ranks = (uint32_t)number_of(&r->text, &tag, "ngpus", 1, IBSHIFT_MSCCL_RANKS_MOST);
     program->in_place = number_of(&r->text, &tag, "inplace", 0, 1) > 0;
+    for (uint32_t i = 0; i < tag.count; i++) {
+        read_bytes(r, tag.key[i], tag.value[i]);
+    }
     if (r->text.rc != 0) {
         return;
     }

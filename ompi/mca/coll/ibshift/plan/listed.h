@@ -10,6 +10,7 @@
 struct ibshift_listed {
     enum ibshift_collective collective;
     uint32_t ranks, pieces; /* pieces: of a vector */
+    uint64_t bytes[2];      /* of vector or all blocks: at least, at most; at most 0: no bound */
     uint32_t *first;        /* by rank, and one more: of its steps */
     struct ibshift_step *steps;
     uint32_t *line;      /* of a step in the file */
