@@ -1,6 +1,6 @@
 /*
  * A long all-to-all whose program does not look at it between start and wait: its data are there
- * before the wait, for all of it was posted when the start was over.
+ * before the wait, for all of it was posted when the start was over; and so was that of a reduction.
  * Ranks that come late are not waited for, so it is tried until they have come together some times.
  * Who always is the first waits in few starts only.
  *     overlap late RANK    one rank does not start again: the deadline ends the wait of the others
@@ -18,6 +18,7 @@ enum {
     TRIES = 300,
     WANTED = 5, /* of them */
     PAUSE = 20 * 1000 /* us */,
+    LATE = 1000,      /* us that the root of a reduction comes after the others */
     STARTS = 40,      /* of the first */
     NS_PER_BYTE = 500 /* of the model that the lane has written */
 };
@@ -83,6 +84,31 @@ static int overlap(enum form form)
     return run;
 }
 
+/* The same of a reduction by a linear plan, of which each rank but the root has posted its message when its start is over. */
+static int reduce(void)
+{
+    struct counter posted = counter_begin("coll_ibshift_rendezvous");
+    int all, count = 0, run = 0;
+
+    while (count < WANTED && run++ < TRIES) {
+        unsigned long long before;
+        MPI_Request request;
+        int mine;
+
+        MPI_Barrier(MPI_COMM_WORLD);
+        usleep(rank == 0 ? LATE : 0);
+        before = counter_read(&posted);
+        MPI_Ireduce(from, to, BLOCK, MPI_BYTE, MPI_BXOR, 0, MPI_COMM_WORLD, &request);
+        mine = rank == 0 || counter_read(&posted) > before;
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        count += all;
+    }
+    (void)counter_end(&posted);
+    CHECK(count == WANTED, "reduce: %d times in %d tries all was posted", count, TRIES);
+    return run;
+}
+
 /* Nobody answers its starts. One that waits takes at least a twentieth of the call's modelled time, and most do not wait; the
  * shortest of those that do takes less than an eighth. */
 static void be_first(void)
@@ -141,7 +167,10 @@ static void be_late(int late)
 
 int main(int argc, char **argv)
 {
+    int level;
+
     MPI_Init(&argc, &argv);
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     from = malloc((size_t)ranks * BLOCK);
@@ -158,9 +187,15 @@ int main(int argc, char **argv)
                    tries);
         }
     }
+    if (rank == 0) {
+        printf("reduce: all was posted the fifth time in try %d\n", reduce());
+    } else {
+        (void)reduce();
+    }
     be_first();
     free(from);
     free(to);
+    MPI_T_finalize();
     MPI_Finalize();
     return 0;
 }

@@ -38,23 +38,17 @@ void ibshift_idle(unsigned turn)
 }
 
 /* ns that what this rank sends takes on the wire; 0: it has no long message, and what waits for grants is another call's. So a
- * short call that Open MPI starts from its progress, to make a communicator, does not come back there. */
+ * short call that Open MPI starts from its progress, to make a communicator, does not come back there. Who has the data of all at
+ * the end sends about as much, whatever it brings. */
 static uint64_t wire_time(const ibshift_call_t *call)
 {
-    const struct ibshift_blocks *blocks = &call->op.params.blocks[IBSHIFT_SEND];
-    uint32_t count = IBSHIFT_SIDE_ABSENT == call->send.shape ? 0 : call->send.blocks;
-    double bytes = 0;
+    bool has_all = IBSHIFT_BCAST == call->collective || IBSHIFT_ALLGATHER == call->collective;
+    size_t bytes = has_all ? call->recv.bytes : call->send.bytes;
 
-    for (uint32_t i = 0; i < count; i++) {
-        char *at;
-        size_t length;
-
-        bytes += 0 == ibshift_blocks_range(blocks, i, 1, &at, &length) ? (double)length : 0;
-    }
     if (bytes <= ibshift_params.eager_limit) {
         return 0;
     }
-    return (uint64_t)(bytes * call->module->group.choices.model->gap_byte * 1000);
+    return (uint64_t)((double)bytes * call->module->group.choices.model->gap_byte * 1000);
 }
 
 /* A start that has waited so costs little, for nothing: each time in a row twice as many of the next ones do not. */
