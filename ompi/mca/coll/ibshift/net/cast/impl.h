@@ -43,7 +43,7 @@ struct ibshift_cast_awaited {
     uint32_t peer;
     struct ibshift_net_key key;
     uint64_t since, due, pause; /* when it asks, and again after twice as long */
-    bool has_asked;
+    uint64_t asked;             /* the last time; 0: it has not */
 };
 
 /* A message that nobody has posted a receive for. */
@@ -84,7 +84,6 @@ struct ibshift_cast {
     struct ibshift_cast_awaited *awaited;
     uint32_t awaited_count, awaited_room;
     uint64_t pause; /* that receives wait before they ask */
-    uint64_t asked; /* when one did whose answer is to be timed; 0: none */
     uint32_t peers[];
 };
 

@@ -12,7 +12,7 @@ enum {
 };
 
 /* ns: how long a receive waits before it asks, again and again */
-static const uint64_t pause_least = 30 * 1000, pause_most = 1000 * 1000 * 1000,
+static const uint64_t pause_least = 30 * 1000, pause_most = 5 * 1000 * 1000,
                       ask_most = 20 * 1000 * 1000;
 
 /* Over the connection with that member, which a receive or a number from it has brought about. */
@@ -92,24 +92,28 @@ static void release(struct ibshift_cast *cast, struct ibshift_cast_held *h)
 }
 
 /*
- * How long the next receives wait before they ask: a little less each time, and more after one that asked in vain. Not where its
- * sender was much later than that, whose messages were not on their way.
+ * How long the next receives wait before they ask: a little less each time. More after one that asked in vain, but not where its
+ * sender was much later than that, whose messages were not on their way; and more where the latest question of this
+ * message was answered late, for who asks sooner than in the time of one way, and a quarter more, asks in vain.
  */
 static void learn(struct ibshift_cast *cast, const struct ibshift_match *recv, bool is_repair)
 {
-    uint64_t late = LATE * cast->pause;
+    const struct ibshift_cast_awaited *a = cast->awaited, *end = a + cast->awaited_count;
+    uint64_t pause = cast->pause, least;
 
-    for (uint32_t i = 0; i < cast->awaited_count; i++) {
-        const struct ibshift_cast_awaited *a = &cast->awaited[i];
-
-        if (a->peer == recv->peer && memcmp(&a->key, &recv->key, sizeof(a->key)) == 0) {
-            cast->pause += a->has_asked && !is_repair && cast->nv->time - a->since < late
-                               ? cast->pause / 2
-                               : -(cast->pause / LESS);
-        }
+    while (a < end && (a->peer != recv->peer || memcmp(&a->key, &recv->key, sizeof(a->key)) != 0)) {
+        a++;
     }
-    cast->pause = cast->pause < pause_least ? pause_least : cast->pause;
-    cast->pause = cast->pause > pause_most ? pause_most : cast->pause;
+    if (a < end && a->asked != 0 && is_repair) {
+        least = (ibshift_net_now(&cast->nv->net) - a->asked) / 8 * 5;
+        pause = least > pause ? least : pause - pause / LESS;
+    } else if (a < end && a->asked != 0 && cast->nv->time - a->since < LATE * pause) {
+        pause += pause / 2;
+    } else {
+        pause -= pause / LESS;
+    }
+    pause = pause < pause_least ? pause_least : pause;
+    cast->pause = pause > pause_most ? pause_most : pause;
 }
 
 static void take(struct ibshift_cast *cast, struct ibshift_connection *c,
@@ -206,17 +210,6 @@ void ibshift_nv_cast_completed(struct ibshift_cast_buffer *buffer, const struct 
     }
 }
 
-/* Who asks sooner than in the time of one way, and a quarter more, asks in vain. */
-static void time_answer(struct ibshift_cast *cast)
-{
-    uint64_t both_ways = ibshift_net_now(&cast->nv->net) - cast->asked;
-
-    if (cast->asked != 0 && both_ways / 8 * 5 > cast->pause) {
-        cast->pause = both_ways / 8 * 5 < pause_most ? both_ways / 8 * 5 : pause_most;
-    }
-    cast->asked = 0;
-}
-
 void ibshift_nv_cast_repair_came(struct ibshift_connection *c, const struct ibshift_wire *wire,
                                  const uint8_t *payload)
 {
@@ -228,7 +221,6 @@ void ibshift_nv_cast_repair_came(struct ibshift_connection *c, const struct ibsh
     }
     cast = ibshift_cast_find(c->net, head.group);
     if (cast != NULL && check(cast, &head, wire->length) == c) {
-        time_answer(cast);
         take(cast, c, &head, payload + sizeof(head), true);
     }
 }
@@ -302,8 +294,7 @@ uint64_t ibshift_cast_ask(struct ibshift_cast *cast)
                 .address = cast->group, .id = cast->rank, .length = IBSHIFT_CAST_BY_KEY};
 
             ibshift_nv_control(c, &a->key, IBSHIFT_WIRE_CAST_MISS, &body);
-            a->has_asked = true;
-            cast->asked = cast->asked != 0 ? cast->asked : cast->nv->time;
+            a->asked = cast->nv->time;
             a->pause = 2 * a->pause < ask_most ? 2 * a->pause : ask_most;
             a->due = cast->nv->time + a->pause;
         }
