@@ -24,7 +24,7 @@
  * much of it as its device has, and what that is stands in its HELLOs with HAVE, which alone
  * connect the second one.
  */
-enum { IBSHIFT_HELLO_MAGIC = 0x6f6c4c48, IBSHIFT_HELLO_VERSION = 15 };
+enum { IBSHIFT_HELLO_MAGIC = 0x6f6c4c48, IBSHIFT_HELLO_VERSION = 16 };
 
 enum ibshift_hello_kind {
     IBSHIFT_HELLO_CONNECT = 1,
