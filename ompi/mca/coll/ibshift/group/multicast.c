@@ -28,23 +28,26 @@ static int agree(const struct ibshift_together *together, int mine, int *all)
     return rc == 0 ? together->tell(together->comm, all, 1) : rc;
 }
 
-static bool prepare(const struct ibshift_group *group, struct forming *f)
+/* The longest message; 0: it cannot. */
+static int prepare(const struct ibshift_group *group, struct forming *f)
 {
     size_t most;
 
     f->join.device = -1;
     if (ibshift_endpoint.adapter == NULL) {
         snprintf(f->why, sizeof(f->why), "there is no adapter");
-        return false;
+        return 0;
     }
     ibshift_engine_lock(ibshift_endpoint.engine);
     most = ibshift_cast_most(ibshift_endpoint.adapter, group->peers, group->size);
     ibshift_engine_unlock(ibshift_endpoint.engine);
     if (most == 0) {
         snprintf(f->why, sizeof(f->why), "datagrams are too short");
-        return false;
+        return 0;
     }
-    return ibshift_join_open(ibshift_endpoint.verbs, &f->join, f->why, sizeof(f->why)) == 0;
+    return ibshift_join_open(ibshift_endpoint.verbs, &f->join, f->why, sizeof(f->why)) == 0
+               ? (int)most
+               : 0;
 }
 
 /* Rank 0 makes the group, or not; all hear of it. */
@@ -66,12 +69,13 @@ static int make(const struct ibshift_group *group, const struct ibshift_together
     return rc;
 }
 
-static bool enter(struct ibshift_group *group, struct forming *f)
+static bool enter(struct ibshift_group *group, struct forming *f, int most)
 {
     const struct ibshift_cast_members members = {
         .peers = group->peers,
         .count = group->size,
         .rank = group->rank,
+        .most = (size_t)most,
         .is_near = ibshift_endpoint.node == NULL ? NULL : ibshift_card_is_near};
     int rc = group->rank == 0 ? 0 : ibshift_join_group(&f->join, &f->place, f->why, sizeof(f->why));
 
@@ -89,19 +93,19 @@ static int form(struct ibshift_group *group, const struct ibshift_together *toge
                 struct forming *f)
 {
     bool is_made = false;
-    int all = 0;
-    int rc = agree(together, prepare(group, f), &all);
+    int most = 0, all = 0;
+    int rc = agree(together, prepare(group, f), &most);
 
-    if (rc == 0 && all) {
+    if (rc == 0 && most > 0) {
         rc = make(group, together, f, &is_made);
     }
     if (rc == 0 && is_made) {
-        rc = agree(together, enter(group, f), &all);
+        rc = agree(together, enter(group, f, most), &all);
     }
     if (rc != 0 || !is_made || !all) {
         ibshift_group_cast_free(group);
     }
-    group->cast.most = group->cast.cast != NULL ? ibshift_cast_size(group->cast.cast) : 0;
+    group->cast.most = group->cast.cast != NULL ? (size_t)most : 0;
     return rc;
 }
 

@@ -26,20 +26,18 @@ struct ibshift_cast;
 struct ibshift_cast_members {
     const uint32_t *peers;
     uint32_t count, rank;
+    size_t most; /* bytes of a message: the least of what they all know */
     bool (*is_near)(void *context,
                     uint32_t peer); /* reached by another net: what it casts is not for us */
 };
 
-/* The longest message that a datagram to these peers carries, as each of them knows; 0: none of any use. */
+/* The longest message that a datagram to these peers carries, as far as this one knows them; 0: none of any use. */
 size_t ibshift_cast_most(struct ibshift_net *net, const uint32_t *peers, uint32_t count);
 
 /* 0, or a negative errno with a line in error. The join is the cast's from then on. */
 int ibshift_cast_open(struct ibshift_net *net, const struct ibshift_cast_members *members,
                       const struct ibshift_cast_place *place, struct ibshift_join *join,
                       struct ibshift_cast **cast, char *error, size_t size);
-
-/* Of this one. */
-size_t ibshift_cast_size(const struct ibshift_cast *cast);
 
 /* No message of it is posted here. Those that a member may still miss are kept by the net until it has them. */
 void ibshift_cast_close(struct ibshift_cast *cast);

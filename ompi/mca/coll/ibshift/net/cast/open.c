@@ -28,11 +28,6 @@ size_t ibshift_cast_most(struct ibshift_net *net, const uint32_t *peers, uint32_
                : most - sizeof(struct ibshift_cast_head);
 }
 
-size_t ibshift_cast_size(const struct ibshift_cast *cast)
-{
-    return cast->most;
-}
-
 static int post_receives(struct ibshift_cast *cast)
 {
     int rc = 0;
@@ -174,7 +169,7 @@ int ibshift_cast_open(struct ibshift_net *net, const struct ibshift_cast_members
     memcpy(cast->peers, members->peers, members->count * sizeof(cast->peers[0]));
     cast->place = *place;
     cast->group = place->secret;
-    cast->most = ibshift_cast_most(net, members->peers, members->count);
+    cast->most = members->most;
     cast->pause = pause_first;
     cast->join.device = -1;
     rc = make_memory(cast);
