@@ -81,8 +81,8 @@ struct ibshift_net_message {
     bool
         is_anew; /* of an opened number: the grant that stood does not hold, recv() sends another; both know */
 
-    /* A message to all members of a group, up to a length: the first send() of its key goes to all of them at once, and those to
-       other members, which must follow, are part of it. NULL: to one. */
+    /* A message to all members of a group, up to a length: send() to the one that comes next after the sender goes to all at
+       once, and those to other members of its key, which must be sent as well, are part of it. NULL: to one. */
     struct ibshift_cast *cast;
     size_t cast_most;
 

@@ -75,7 +75,8 @@ struct ibshift_cast {
     uint32_t sent, left;    /* left: of the adapter */
     uint32_t *acknowledged; /* by rank */
     uint32_t acknowledged_by_all;
-    struct ibshift_net_key last;
+    uint32_t
+        first; /* of the peers that are not near, the next after this rank: what it is sent is for all */
 
     /* receiving */
     struct ibshift_cast_source *sources;

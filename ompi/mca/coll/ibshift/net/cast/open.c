@@ -184,6 +184,11 @@ int ibshift_cast_open(struct ibshift_net *net, const struct ibshift_cast_members
         cast->sources[i].is_near =
             members->is_near != NULL && members->is_near(NULL, cast->peers[i]);
     }
+    for (uint32_t i = cast->count - 1; i > 0; i--) {
+        uint32_t rank = (cast->rank + i) % cast->count;
+
+        cast->first = cast->sources[rank].is_near ? cast->first : cast->peers[rank];
+    }
     cast->join = *join;
     join->device = -1;
     cast->next = cast->nv->casts;

@@ -140,8 +140,8 @@ int ibshift_nv_cast_send(struct ibshift_net_verbs *nv, const struct ibshift_net_
     struct ibv_send_wr *bad;
     int rc;
 
-    if (cast->sent > 0 && memcmp(&cast->last, &m->key, sizeof(m->key)) == 0) {
-        return IBSHIFT_NET_DONE; /* it went to this one, too */
+    if (m->peer != cast->first) {
+        return IBSHIFT_NET_DONE; /* it goes to this one, too */
     }
     rc = is_full(cast) ? make_room(cast, m->key.comm) : cast->is_broken ? -EAGAIN : 0;
     if (rc != 0) {
@@ -154,7 +154,6 @@ int ibshift_nv_cast_send(struct ibshift_net_verbs *nv, const struct ibshift_net_
         return rc == ENOMEM ? -EAGAIN : -EIO;
     }
     cast->sent++;
-    cast->last = m->key;
     nv->stats.casts++;
     nv->stats.bytes += m->length;
     return IBSHIFT_NET_DONE;
