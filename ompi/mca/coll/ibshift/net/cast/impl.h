@@ -69,6 +69,7 @@ struct ibshift_cast {
     uint8_t *memory; /* of receives, of the window, of what is held */
     struct ibshift_cast_buffer receives[IBSHIFT_CAST_RECEIVES], window;
     bool is_broken; /* the queue pair is in the error state */
+    uint32_t tries; /* to make it ready again, in vain, in a row */
     bool is_closing;
 
     /* sending */

@@ -6,6 +6,7 @@
 
 #include "net/cast/impl.h"
 
+enum { TRIES = 8 };
 enum { LEAST = 256 /* bytes of a message, or it is not worth the while */, INLINED = 128 };
 
 static const uint64_t pause_first = 200 * 1000; /* ns */
@@ -222,6 +223,7 @@ static void begin_again(struct ibshift_cast *cast)
     cast->is_broken = ibv_modify_qp(cast->qp, &reset, IBV_QP_STATE) != 0;
     cast->left = cast->sent;
     cast->is_broken |= ibshift_cast_ready(cast) != 0;
+    cast->tries = cast->is_broken ? cast->tries + 1 : 0;
 }
 
 uint64_t ibshift_nv_casts_look(struct ibshift_net_verbs *nv)
@@ -231,7 +233,7 @@ uint64_t ibshift_nv_casts_look(struct ibshift_net_verbs *nv)
     for (struct ibshift_cast **at = &nv->casts, *cast; (cast = *at) != NULL;) {
         uint64_t due = ibshift_cast_ask(cast);
 
-        if (cast->is_broken) {
+        if (cast->is_broken && cast->tries < TRIES) {
             begin_again(cast);
         }
         next = due < next ? due : next;

@@ -37,6 +37,33 @@ static struct ibshift_cast *cast_of(const struct ibshift_connection *c,
 }
 
 /* There may be no room for it now: then it is asked for again. */
+static void repair(struct ibshift_connection *c, const uint8_t *slot)
+{
+    const struct ibshift_cast_head *head = (const void *)slot;
+    struct ibshift_wire wire = {.key = head->key,
+                                .kind = IBSHIFT_WIRE_CAST_REPAIR,
+                                .length = head->length + (uint32_t)sizeof(*head)};
+
+    if (ibshift_nv_put(c, &wire, slot, true) == 0) {
+        c->net->stats.repairs++;
+    }
+}
+
+/* Without a queue pair: over the connections, as if each had missed it. */
+static void send_singly(struct ibshift_cast *cast, const uint8_t *slot)
+{
+    for (uint32_t i = 0; i < cast->count; i++) {
+        struct ibshift_connection *c = i == cast->rank || cast->sources[i].is_near
+                                           ? NULL
+                                           : ibshift_nv_peer(cast->nv, cast->peers[i]);
+
+        if (c != NULL && c->state == IBSHIFT_CONNECTION_READY) {
+            repair(c, slot);
+        }
+    }
+    cast->left++;
+}
+
 void ibshift_nv_cast_miss_came(struct ibshift_connection *c, const struct ibshift_wire *wire,
                                const struct ibshift_wire_grant *body)
 {
@@ -44,15 +71,7 @@ void ibshift_nv_cast_miss_came(struct ibshift_connection *c, const struct ibshif
     int64_t number = cast != NULL ? number_of(cast, &wire->key, body) : -1;
 
     if (number >= 0) {
-        const uint8_t *slot = ibshift_cast_slot(cast, (uint32_t)number);
-        const struct ibshift_cast_head *head = (const void *)slot;
-        struct ibshift_wire repair = {.key = head->key,
-                                      .kind = IBSHIFT_WIRE_CAST_REPAIR,
-                                      .length = head->length + (uint32_t)sizeof(*head)};
-
-        if (ibshift_nv_put(c, &repair, slot, true) == 0) {
-            c->net->stats.repairs++;
-        }
+        repair(c, ibshift_cast_slot(cast, (uint32_t)number));
     }
 }
 
@@ -143,15 +162,19 @@ int ibshift_nv_cast_send(struct ibshift_net_verbs *nv, const struct ibshift_net_
     if (m->peer != cast->first) {
         return IBSHIFT_NET_DONE; /* it goes to this one, too */
     }
-    rc = is_full(cast) ? make_room(cast, m->key.comm) : cast->is_broken ? -EAGAIN : 0;
+    rc = is_full(cast) ? make_room(cast, m->key.comm) : 0;
     if (rc != 0) {
         return rc;
     }
     memcpy(slot, &head, sizeof(head));
     ibshift_nv_copy(slot + sizeof(head), m->buffer, m->length);
-    rc = ibv_post_send(cast->qp, &wr, &bad);
+    rc = cast->is_broken ? EIO : ibv_post_send(cast->qp, &wr, &bad);
+    if (rc == ENOMEM) {
+        return -EAGAIN;
+    }
     if (rc != 0) {
-        return rc == ENOMEM ? -EAGAIN : -EIO;
+        cast->is_broken = true;
+        send_singly(cast, slot);
     }
     cast->sent++;
     nv->stats.casts++;
