@@ -45,7 +45,7 @@ static uint64_t wire_time(const ibshift_call_t *call)
     bool has_all = IBSHIFT_BCAST == call->collective || IBSHIFT_ALLGATHER == call->collective;
     size_t bytes = has_all ? call->recv.bytes : call->send.bytes;
 
-    if (bytes <= ibshift_params.eager_limit) {
+    if (bytes <= ibshift_params.eager_limit || !ibshift_params.linger) {
         return 0;
     }
     return (uint64_t)((double)bytes * call->module->group.choices.model->gap_byte * 1000);

@@ -27,6 +27,7 @@ struct ibshift_params {
     bool node;
     size_t node_memory;
     size_t leader_memory;
+    bool linger;
     size_t eager_limit;
     int timeout, retry;
     int deadline; /* seconds */

@@ -134,6 +134,9 @@ static const struct ibshift_param expert_table[] = {
      .help = "bytes that a rank holds at most for others of its host in an all-to-all, gatherv or "
              "scatterv by node: longer blocks go from rank to rank; and scratch that it keeps for "
              "later calls"},
+    {EXPERT(BOOL, linger), .is_mpi = true, .initial = true, .max = 1,
+     .help =
+         "0: no start of a nonblocking or persistent call waits a moment for its peers' grants"},
     {EXPERT(SIZE, node_memory), .initial = 4 << 20, .min = 1 << 16, .max = 1LL << 32,
      .help = "bytes of shared memory that a process takes at most for messages from the other "
              "ranks of its host"},
