@@ -306,6 +306,12 @@ double plan_least(const struct plan_comparison *c, int point)
         ibshift_collective_is_of_neighbors(collective) || ranks < 2) {
         return 0;
     }
+    for (int e = 0; e < c->entry_count; e++) {
+        if ((c->entries[e].alg->flags & IBSHIFT_ALG_MULTICAST) != 0 &&
+            !isnan(c->entries[e].times[point])) {
+            return 0; /* a datagram reaches all at once */
+        }
+    }
     way = model.send_min + model.latency + model.recv_min;
     sent = bytes * blocks_least(collective, ranks) - fmax(1, model.free_messages);
     sent = way + fmax(0, sent) * model.gap_byte;

@@ -37,8 +37,8 @@ int plan_winner_at(const struct plan_comparison *c, int point);
 /* The point from which on b is always faster than a, or -1. */
 int plan_crossing(const struct plan_comparison *c, int a, int b);
 /*
- * A time that no plan gets below under the model, where each rank has a host of its own; 0: none is known. What a rank has must
- * reach the others, and its port must pass what the collective cannot do without.
+ * A time that no plan gets below under the model, where each rank has a host of its own and none goes by multicast; 0: none is
+ * known. What a rank has must reach the others, and its port must pass what the collective cannot do without.
  */
 double plan_least(const struct plan_comparison *c, int point);
 /* A size, or a number of ranks; text has room for 24. */
