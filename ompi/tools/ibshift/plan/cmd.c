@@ -58,7 +58,9 @@ void plan_title(const struct plan_args *args, char *text, size_t size)
     if (args->alg->radix_max > 0) {
         used += snprintf(text + used, size - (size_t)used, ", radix %u", plan->radix);
     }
-    if ((args->alg->flags & IBSHIFT_ALG_SEGMENTS) != 0) {
+    if (plan->multicast > 0 && !args->has_segments) {
+        used += snprintf(text + used, size - (size_t)used, ", datagrams of %u B", plan->multicast);
+    } else if ((args->alg->flags & IBSHIFT_ALG_SEGMENTS) != 0) {
         used += snprintf(text + used, size - (size_t)used, ", %u segment%s", plan->segments,
                          plan->segments == 1 ? "" : "s");
     }

@@ -146,6 +146,16 @@ int plan_close(struct plan_args *args, int status);
 void plan_json_begin(struct json *j, FILE *out, const char *list);
 void plan_json_end(struct json *j);
 
+/* As many as are given, or as a job takes; 0: these bytes do not go by multicast so. */
+static inline uint32_t plan_cast_segments(const struct plan_args *args, uint64_t bytes)
+{
+    uint32_t least = ibshift_cast_segments(&args->plan, bytes);
+
+    return !args->has_segments || least == 0 ? least
+           : args->plan.segments < least     ? 0
+                                             : args->plan.segments;
+}
+
 int plan_price(struct plan_args *args);
 int plan_compare(struct plan_args *args);
 int plan_rules(struct plan_args *args);

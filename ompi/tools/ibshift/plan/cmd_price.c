@@ -9,8 +9,13 @@ static int price_one(const struct plan_args *args, enum plan_model which, uint64
 {
     struct ibshift_model model = plan_model_of(args, which);
     struct ibshift_price_request request = plan_request(args, plan_hosts_of(args));
+    struct ibshift_plan plan = args->plan;
     int rc;
 
+    if ((args->alg->flags & IBSHIFT_ALG_MULTICAST) != 0) {
+        plan.segments = plan_cast_segments(args, bytes);
+        request.plan = &plan;
+    }
     request.model = &model;
     request.bytes = bytes;
     request.limit = 1 << 26;
@@ -108,10 +113,30 @@ static int price_all(struct plan_args *args, FILE *out)
     return rc;
 }
 
+/* What no job would send by multicast has no price. */
+static int check_multicast(const struct plan_args *args)
+{
+    if ((args->alg->flags & IBSHIFT_ALG_MULTICAST) == 0) {
+        return CLI_OK;
+    }
+    if (args->plan.multicast == 0) {
+        return cli_error(args->command, "bcast multicast needs --multicast BYTES: of a datagram");
+    }
+    for (int i = 0; i < args->size_count; i++) {
+        if (plan_cast_segments(args, args->sizes[i]) == 0) {
+            return cli_error(args->command,
+                             "--bytes %" PRIu64
+                             " by multicast: wants at most %d datagrams of %u B, a segment each",
+                             args->sizes[i], IBSHIFT_CAST_PIECES, args->plan.multicast);
+        }
+    }
+    return CLI_OK;
+}
+
 int plan_price(struct plan_args *args)
 {
-    FILE *out = plan_open(args);
-    int rc;
+    int rc = check_multicast(args);
+    FILE *out = rc == CLI_OK ? plan_open(args) : NULL;
 
     if (out == NULL) {
         return CLI_USAGE;

@@ -34,6 +34,10 @@ static int candidates(const struct plan_args *args, const struct ibshift_alg *al
     struct ibshift_wish wish = {.radix = args->has_radix ? args->plan.radix : 0};
     int count = ibshift_candidates(alg, ranks, bytes, &wish, found);
 
+    if ((alg->flags & IBSHIFT_ALG_MULTICAST) != 0) {
+        found[0].segments = plan_cast_segments(args, bytes);
+        return found[0].segments > 0;
+    }
     for (int i = 0; args->has_segments && i < count; i++) {
         found[i].segments = args->plan.segments;
     }
@@ -51,8 +55,7 @@ static void add_entries(struct plan_comparison *c)
         int count = candidates(args, alg, args->ranks_last, 0, found);
 
         if ((int)alg->collective != args->collective ||
-            ((alg->flags & IBSHIFT_ALG_NODES) != 0 && args->per_host < 2) ||
-            ((alg->flags & IBSHIFT_ALG_MULTICAST) != 0 && args->plan.multicast == 0)) {
+            ((alg->flags & IBSHIFT_ALG_NODES) != 0 && args->per_host < 2)) {
             continue;
         }
         for (int n = 0; n < count; n++) {

@@ -403,11 +403,9 @@ static void consider_row(struct search *search, const struct ibshift_alg *alg)
     int count = ibshift_candidates(alg, ranks_of_trees(alg, question->plan), question->bytes,
                                    &question->wish, found);
 
-    if ((alg->flags & IBSHIFT_ALG_MULTICAST) != 0) { /* as many pieces as there have to be */
+    if ((alg->flags & IBSHIFT_ALG_MULTICAST) != 0) {
         count = 1;
-        found[0].segments = (uint32_t)((question->bytes + question->plan->multicast - 1) /
-                                       question->plan->multicast);
-        found[0].segments = found[0].segments > 0 ? found[0].segments : 1;
+        found[0].segments = ibshift_cast_segments(question->plan, question->bytes);
     }
     for (int i = 0; i < count; i++) {
         consider(search, found[i]);

@@ -90,13 +90,19 @@ struct ibshift_question {
 
 enum { IBSHIFT_CAST_PIECES = 8 /* datagrams of a vector, at most */ };
 
-/* Of a row by multicast: there is a group, and the vector is short. */
+/* Of a row by multicast, in as many segments as there have to be; 0: there is no group, or the vector is too long. */
+static inline uint32_t ibshift_cast_segments(const struct ibshift_plan *plan, uint64_t bytes)
+{
+    return plan->multicast == 0 || bytes > (uint64_t)IBSHIFT_CAST_PIECES * plan->multicast ? 0
+           : bytes == 0                                                                    ? 1
+                        : (uint32_t)((bytes - 1) / plan->multicast + 1);
+}
+
 static inline bool ibshift_may_cast(const struct ibshift_question *question,
                                     const struct ibshift_alg *alg)
 {
     return (alg->flags & IBSHIFT_ALG_MULTICAST) == 0 ||
-           (question->plan->multicast > 0 &&
-            question->bytes <= (uint64_t)IBSHIFT_CAST_PIECES * question->plan->multicast);
+           ibshift_cast_segments(question->plan, question->bytes) > 0;
 }
 
 /* How the row's messages go in that question. */
