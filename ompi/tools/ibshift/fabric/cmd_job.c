@@ -246,6 +246,9 @@ const struct ibshift_alg *fabric_job_plan(const struct cli_args *args, struct fa
     const char *unread = find_unread(job, alg, radix > 0);
     bool has_leaders = (alg->flags & IBSHIFT_ALG_LEADERS) != 0;
 
+    if ((alg->flags & IBSHIFT_ALG_MULTICAST) != 0) {
+        exit(cli_error(args->command, "--plan %.60s: multicast is not modelled here", text));
+    }
     if (unread != NULL) {
         exit(cli_error(args->command, "--plan %.60s: takes no %s", text, unread));
     }

@@ -125,6 +125,12 @@ static void write_times(const struct plan_comparison *c, FILE *out)
     }
 }
 
+/* On which cables a switch copies a datagram, no table here says. */
+static bool has_traffic(const struct plan_comparison *c, const struct plan_entry *entry)
+{
+    return c->args->fabric != NULL && (entry->alg->flags & IBSHIFT_ALG_MULTICAST) == 0;
+}
+
 /* Of the entry's plan at that point. */
 static struct fabric_traffic traffic_of(const struct plan_comparison *c,
                                         const struct plan_entry *entry, int point)
@@ -141,10 +147,10 @@ static void write_traffic(const struct plan_comparison *c, FILE *out)
     int last = c->point_count - 1;
     bool is_first = true;
 
-    for (int e = 0; c->args->fabric != NULL && e < c->entry_count; e++) {
+    for (int e = 0; e < c->entry_count; e++) {
         struct fabric_traffic traffic;
 
-        if (isnan(c->entries[e].times[last])) {
+        if (!has_traffic(c, &c->entries[e]) || isnan(c->entries[e].times[last])) {
             continue;
         }
         traffic = traffic_of(c, &c->entries[e], last);
@@ -185,7 +191,7 @@ static void write_tiers_json(const struct plan_comparison *c, const struct plan_
     struct fabric_traffic traffic;
     char text[16];
 
-    if (c->args->fabric == NULL) {
+    if (!has_traffic(c, entry)) {
         return;
     }
     traffic = traffic_of(c, entry, point);
