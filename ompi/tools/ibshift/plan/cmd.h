@@ -115,6 +115,8 @@ struct ibshift_price_request plan_request(const struct plan_args *args,
 /* The fabric of --fabric, and as many ranks as it has. What is wrong there ends the program, with a message. */
 int plan_fabric_open(struct plan_args *args);
 void plan_fabric_close(struct plan_fabric *fabric);
+/* A line that names it and the hosts, if there is one. */
+void plan_fabric_title(const struct plan_args *args, FILE *out);
 /* Adds what its links take, if there is one; 0 or -ENOMEM. */
 int plan_fabric_add(const struct plan_args *args, const struct ibshift_price_request *request,
                     struct ibshift_price *price);

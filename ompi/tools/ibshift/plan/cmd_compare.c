@@ -176,8 +176,10 @@ static void write_text(const struct plan_comparison *c, FILE *out)
     char title[128];
 
     plan_compare_title(c, title, sizeof(title));
-    fprintf(out, "%s: us until all are done\nmodelled (%s); parameters: %s\n\n", title,
+    fprintf(out, "%s: us until all are done\nmodelled (%s); parameters: %s\n", title,
             plan_model_name(which), c->args->model_source);
+    plan_fabric_title(c->args, out);
+    fputc('\n', out);
     write_times(c, out);
     fputc('\n', out);
     write_winners(c, out);

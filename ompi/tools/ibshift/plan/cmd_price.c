@@ -70,8 +70,10 @@ static void write_head(const struct plan_args *args, FILE *out)
     if (args->piece > 0) {
         snprintf(pieces, sizeof(pieces), ", in pieces of %u B", args->piece);
     }
-    fprintf(out, "%s, window %u%s\nmodelled; parameters: %s\n\n%-10s %-13s %12s %12s %10s %14s%s\n",
-            title, args->window, pieces, args->model_source,
+    fprintf(out, "%s, window %u%s\nmodelled; parameters: %s\n", title, args->window, pieces,
+            args->model_source);
+    plan_fabric_title(args, out);
+    fprintf(out, "\n%-10s %-13s %12s %12s %10s %14s%s\n",
             ibshift_collective_has_vector(args->alg->collective) ? "vector" : "block", "model",
             "last us", "first us", "messages", "bytes sent", args->piece > 0 ? "      posts" : "");
 }

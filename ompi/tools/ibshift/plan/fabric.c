@@ -10,6 +10,31 @@ struct plan_fabric {
     uint8_t *tier;
 };
 
+/* The component's limits (group/order.c). */
+static void tell_large(const struct plan_args *args)
+{
+    const struct ibshift_placement *placement = args->fabric->job.placement;
+
+    if (placement->hosts > IBSHIFT_FIRST_HOSTS || placement->ranks > IBSHIFT_FIRST_RANKS) {
+        fprintf(stderr,
+                "ibshift %s: a job of more than %d hosts or %d ranks prices without what links "
+                "share\n",
+                args->command, IBSHIFT_FIRST_HOSTS, IBSHIFT_FIRST_RANKS);
+    }
+}
+
+void plan_fabric_title(const struct plan_args *args, FILE *out)
+{
+    if (args->fabric != NULL) {
+        uint32_t hosts = args->fabric->job.placement->hosts;
+
+        fprintf(out, "with links that are shared, on %u host%s%s%s%s of %s\n", hosts,
+                cli_plural(hosts), args->hosts_text != NULL ? " (" : "",
+                args->hosts_text != NULL ? args->hosts_text : "",
+                args->hosts_text != NULL ? ")" : "", args->fabric_text);
+    }
+}
+
 int plan_fabric_open(struct plan_args *args)
 {
     struct plan_fabric *fabric;
@@ -35,6 +60,7 @@ int plan_fabric_open(struct plan_args *args)
         (struct cli_args){.command = args->command, .positional = {args->fabric_text}, .count = 1};
     fabric_job_open(&fabric->cli, &fabric->job);
     fabric_args_tell_adaptive(&fabric->cli, fabric->job.fabric, FABRIC_COUNTS_TABLES);
+    tell_large(args);
     args->plan.ranks = args->ranks_last = fabric->job.placement->ranks;
     fabric_job_shift(&fabric->cli, &fabric->job, "routing", &shift, &title);
     fabric->along = fabric_job_members(&fabric->job, &shift);
