@@ -84,7 +84,7 @@ static int mark_hosts(void *context, const struct fabric_listed *job)
     for (uint32_t i = 0; i < job->count; i++) {
         uint8_t *mark = &p->marks[job->hosts[i]];
 
-        if (*mark != 0) {
+        if (*mark == FREE) { /* jobs may share nodes */
             return ibshift_fail(&p->err, -EEXIST, "%s: '%.60s' is %s", job->where,
                                 p->name_of[job->hosts[i]],
                                 *mark == p->mark ? "there twice" : "free, and this job has it");
