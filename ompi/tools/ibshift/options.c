@@ -14,8 +14,11 @@ static const char *name_of(const struct cli_args *args)
 {
     static char name[64];
 
-    snprintf(name, sizeof(name), "%s%s%s", cli_program, args->command != NULL ? " " : "",
-             args->command != NULL ? args->command : "");
+    const char *command = args->command != NULL ? args->command : "";
+
+    /* Behind a colon: where in a file. */
+    snprintf(name, sizeof(name), "%s%s%.*s", cli_program, args->command != NULL ? " " : "",
+             (int)strcspn(command, ":"), command);
     return name;
 }
 

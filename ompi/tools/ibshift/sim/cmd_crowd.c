@@ -80,7 +80,7 @@ static int take_line(struct crowd *w, const char *path, unsigned number, char *l
     int status;
 
     m->line = line;
-    snprintf(m->name, sizeof(m->name), "sim %.200s:%u", path, number);
+    snprintf(m->name, sizeof(m->name), "sim: %.200s:%u", path, number);
     status = sim_options_line(&m->c, m->name, line);
     status = status == CLI_OK ? sim_peer_check(&m->c) : status;
     if (status == CLI_OK) {
@@ -164,7 +164,8 @@ static int check_hosts(struct crowd *w)
             if (*other != 0) {
                 status = cli_error(w->job[j].c.args.command,
                                    "host '%s' is that of another job, too (%s): a host has one",
-                                   ibshift_host_name(f, p->host[m]), w->job[*other - 1].name);
+                                   ibshift_host_name(f, p->host[m]),
+                                   w->job[*other - 1].name + strlen("sim: "));
             }
             *other = j + 1;
         }
