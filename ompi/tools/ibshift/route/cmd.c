@@ -17,6 +17,7 @@
 struct reader {
     struct route *r;
     char stranger[64]; /* the first node that the fabric lacks */
+    bool has_two;      /* hosts, or more, has some job */
     struct ibshift_error *err;
 };
 
@@ -33,6 +34,7 @@ static int job_read(void *context, const struct fabric_listed *job)
         return 0;
     }
     r->jobs++;
+    reader->has_two |= job->count > 1;
     for (uint32_t i = 0; i < job->count; i++) {
         if (r->job_of[job->hosts[i]] != 0) {
             const char *name = ibshift_host_name(r->fabric, job->hosts[i]);
@@ -62,6 +64,9 @@ static int read_jobs(struct route *r, const char *path, struct ibshift_error *er
                  : ibshift_fail(err, -ENOENT,
                                 "--jobs %.200s: no job is on this fabric alone, which has no '%s'",
                                 path, reader.stranger);
+    }
+    if (rc == 0 && !reader.has_two) {
+        rc = ibshift_fail(err, -EINVAL, "--jobs %.200s: no job on 2 hosts or more", path);
     }
     first = fabric_nodes_of(r->fabric, &pool);
     for (uint32_t h = 0; h < r->fabric->host_count; h++) {
