@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/table/arrange.h"
+#include "fabric/table/found.h"
 #include "fabric/paths/contend.h"
 #include "fabric/graph/random.h"
 #include "fabric/read/synth.h"
@@ -334,6 +334,31 @@ static void a_shift_goes_to_the_best_lids(void **state)
     assert_true(others >= 2);
 }
 
+/* Communicators alike have one set of routes; those of others go when they do. */
+static void places_are_shared(void **state)
+{
+    struct world w = world_open("kary:4,3", 24, 2, 1);
+    struct ibshift_error err = {""};
+    struct ibshift_found_place *place[8];
+    uint32_t host_of[48];
+    struct ibshift_members m = {0, 48, NULL, host_of, w.f, w.order, w.count};
+
+    for (uint32_t i = 0; i < 8; i++) { /* two alike, then two others */
+        for (uint32_t rank = 0; rank < m.size; rank++) {
+            host_of[rank] = w.p->host[w.p->member_of[(rank + i / 2) % m.size]];
+        }
+        assert_int_equal(ibshift_found_first(&m, i % 4 < 2, true, &place[i], &err), 0);
+        assert_non_null(place[i]->placement->paths);
+        assert_int_equal(place[i]->shift.slots, 2);
+        assert_true(i == 0 || (place[i] == place[i - 1]) == (i % 2 == 1));
+    }
+    for (uint32_t i = 0; i < 8; i++) {
+        ibshift_found_leave(place[i]);
+    }
+    ibshift_found_forget();
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +375,7 @@ int main(void)
         cmocka_unit_test(a_host_missing_in_the_order_is_named),
         cmocka_unit_test(plan_of_the_shift_agrees),
         cmocka_unit_test(a_shift_goes_to_the_best_lids),
+        cmocka_unit_test(places_are_shared),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,19 +21,18 @@ enum ibshift_order_state {
 
 struct ibshift_group_order {
     enum ibshift_order_state state;
-    uint32_t *host_of; /* of the ranks in the file; NULL: not looked at yet */
-    struct ibshift_order located;
-    enum ibshift_arrange_kind kind; /* of an all-to-all with an order, or stages */
-    struct ibshift_rank_map map;    /* no places: none */
-    bool may_deadlock;              /* the tables want service levels that the file lacks */
+    uint32_t *host_of;                 /* of the ranks in the file; NULL: not looked at yet */
+    struct ibshift_found_place *place; /* NULL: none */
+    struct ibshift_order located;      /* of the place */
+    enum ibshift_arrange_kind kind;    /* of an all-to-all with an order, or stages */
+    struct ibshift_rank_map map;       /* no places: none */
+    bool may_deadlock;                 /* the tables want service levels that the file lacks */
     struct ibshift_found_order *found;
-    unsigned share;  /* of the hosts' rate that the routes leave, in thousandths; 0: not known */
-    bool has_circle; /* of links that wait for one another */
-    uint64_t moved;  /* bytes that a rank has sent each other one */
-    struct ibshift_placement
-        *placed;      /* for prices: ranks on hosts, with their routes; NULL: none */
-    uint32_t *places; /* and the members of the map's places */
-    struct ibshift_distance distance;  /* that of both; paths NULL: it is not known */
+    unsigned share;   /* of the hosts' rate that the routes leave, in thousandths; 0: not known */
+    bool has_circle;  /* of links that wait for one another */
+    uint64_t moved;   /* bytes that a rank has sent each other one */
+    uint32_t *places; /* for prices: the members of the map's places */
+    struct ibshift_distance distance;  /* of them, and of ranks; paths NULL: it is not known */
     const struct ibshift_order *order; /* of all-to-alls, now; NULL: rank order */
     const struct ibshift_stages *stages;
 };

@@ -122,37 +122,34 @@ static int find_places(const struct ibshift_group *group, struct ibshift_group_o
     rc = rc == 0 ? ibshift_found_first(&members,
                                        ibshift_fabric_file.wish == IBSHIFT_ORDER_AUTO &&
                                            !ibshift_fabric_is_adaptive(),
-                                       &order->located, &order->kind, err)
+                                       !ibshift_fabric_is_adaptive(), &order->place, err)
                  : rc;
-    return rc == 0 ? ibshift_rank_map_make(&members, &order->map, err) : rc;
-}
-
-/* Prices look at all messages of some plans: as with shifts, of that many ranks each would take long. */
-static int find_distance(const struct ibshift_group *group, struct ibshift_group_order *order,
-                         struct ibshift_error *err)
-{
-    uint32_t size = group->size;
-    int rc;
-
-    if (size > IBSHIFT_FIRST_RANKS || ibshift_fabric_is_adaptive()) {
-        return 0;
-    }
-    rc = ibshift_placement_open(ibshift_fabric_file.fabric, order->host_of, size, &order->placed,
-                                err);
-    if (rc != 0 || order->placed->hosts > IBSHIFT_FIRST_HOSTS) {
+    if (rc != 0) {
         return rc;
     }
-    rc = ibshift_placement_routes(order->placed, false, err);
+    order->located = order->place->shift;
+    order->kind = order->place->kind;
+    return ibshift_rank_map_make(&members, &order->map, err);
+}
+
+static int find_distance(const struct ibshift_group *group, struct ibshift_group_order *order)
+{
+    const struct ibshift_placement *placed = order->place->placement;
+    uint32_t size = group->size;
+
+    if (placed->paths == NULL) {
+        return 0;
+    }
     order->places = malloc(size * sizeof(*order->places));
-    if (rc != 0 || order->places == NULL) { /* a route that does not arrive has no price */
-        return rc == -ENOMEM || rc == 0 ? -ENOMEM : 0;
+    if (order->places == NULL) {
+        return -ENOMEM;
     }
     for (uint32_t place = 0; place < size; place++) {
-        order->places[place] = order->placed->member_of[order->map.order.rank_at[place]];
+        order->places[place] = placed->member_of[order->map.order.rank_at[place]];
     }
     order->distance = (struct ibshift_distance){
-        .paths = order->placed->paths->links > 0 ? order->placed->paths : NULL,
-        .member_of = order->placed->member_of,
+        .paths = placed->paths->links > 0 ? placed->paths : NULL,
+        .member_of = placed->member_of,
         .digest = ibshift_digest(
             ibshift_digest(IBSHIFT_DIGEST, order->host_of, size * sizeof(*order->host_of)),
             &ibshift_fabric_file.identity, sizeof(ibshift_fabric_file.identity))};
@@ -167,7 +164,7 @@ static int locate(struct ibshift_group *group)
     struct ibshift_error err = {""};
     int rc = find_places(group, order, &err);
 
-    rc = rc == 0 ? find_distance(group, order, &err) : rc;
+    rc = rc == 0 ? find_distance(group, order) : rc;
     order->may_deadlock = rc == 0 && ibshift_fabric_file.fabric->has_loop &&
                           !ibshift_fabric_is_adaptive() && ibshift_fabric_file.fabric->sl == NULL &&
                           ibshift_params.service_level < 0;
@@ -301,10 +298,9 @@ int ibshift_group_set_neighbors(struct ibshift_group *group,
 
 void ibshift_group_order_free(struct ibshift_group_order *order)
 {
-    ibshift_order_free(&order->located);
+    ibshift_found_leave(order->place);
     ibshift_rank_map_free(&order->map);
     ibshift_found_release(order->found);
-    ibshift_placement_close(order->placed);
     free(order->places);
     free(order->host_of);
 }

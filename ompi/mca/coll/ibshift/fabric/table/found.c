@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEPT = 8 }; /* orders whose processes have no communicator any more */
+/* Orders, and places, whose processes have no communicator any more: routes are long. */
+enum { KEPT = 8, KEPT_PLACES = 2 };
 
 /* What rank 0 tells the others. */
 enum {
@@ -26,8 +27,9 @@ enum { NO_MEMORY, NEW, KNOWN };
 /* Parts of a rank's row of a table. */
 enum { PART_TO, PART_FROM, PART_LID_OFFSETS };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers known and users */
-static struct ibshift_found_order *known;                /* the latest first */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers known, places and users */
+static struct ibshift_found_order *known;                /* the latest first, */
+static struct ibshift_found_place *places;               /* likewise */
 
 static int open_placement(const struct ibshift_members *m, struct ibshift_placement **placement,
                           struct ibshift_error *err)
@@ -52,22 +54,105 @@ int ibshift_found_shift(const struct ibshift_members *m, enum ibshift_arrange_ki
     return rc;
 }
 
-int ibshift_found_first(const struct ibshift_members *m, bool is_auto, struct ibshift_order *shift,
-                        enum ibshift_arrange_kind *kind, struct ibshift_error *err)
+static void drop_place(struct ibshift_found_place *place)
 {
-    struct ibshift_placement *placement;
-    int rc;
+    ibshift_order_free(&place->shift);
+    ibshift_placement_close(place->placement);
+    free(place);
+}
 
-    *kind = IBSHIFT_ARRANGE_ROUTING;
-    if (!is_auto) {
-        return ibshift_found_shift(m, *kind, shift, err);
+/* Under the lock. */
+static void drop_old_places(unsigned kept)
+{
+    for (struct ibshift_found_place **at = &places; *at != NULL;) {
+        struct ibshift_found_place *place = *at;
+
+        if (place->users == 0 && kept == 0) {
+            *at = place->next;
+            drop_place(place);
+        } else {
+            kept -= place->users == 0;
+            at = &place->next;
+        }
     }
-    rc = open_placement(m, &placement, err);
+}
+
+static bool is_at(const struct ibshift_placement *p, const struct ibshift_members *m)
+{
+    bool is_same = p->fabric == m->fabric && p->ranks == m->size;
+
+    for (uint32_t rank = 0; is_same && rank < m->size; rank++) {
+        is_same = p->host[p->member_of[rank]] == m->host_of[rank];
+    }
+    return is_same;
+}
+
+static struct ibshift_found_place *find_place(const struct ibshift_members *m)
+{
+    struct ibshift_found_place *at;
+
+    pthread_mutex_lock(&lock);
+    for (at = places; at != NULL && !is_at(at->placement, m); at = at->next) {
+    }
+    if (at != NULL) {
+        at->users++;
+    }
+    pthread_mutex_unlock(&lock);
+    return at;
+}
+
+static int make_place(const struct ibshift_members *m, bool is_auto, bool with_routes,
+                      struct ibshift_found_place *place, struct ibshift_error *err)
+{
+    int rc = open_placement(m, &place->placement, err);
+    struct ibshift_placement *p = place->placement;
+
+    place->users = 1;
+    place->kind = IBSHIFT_ARRANGE_ROUTING;
     if (rc == 0) {
-        rc = ibshift_arrange_first(placement, m->order, m->order_count, shift, kind, err);
+        rc = is_auto
+                 ? ibshift_arrange_first(p, m->order, m->order_count, &place->shift, &place->kind,
+                                         err)
+                 : ibshift_placement_along(p, m->order, m->order_count, false, &place->shift, err);
     }
-    ibshift_placement_close(placement);
+    if (rc == 0 && with_routes && p->paths == NULL && p->hosts <= IBSHIFT_FIRST_HOSTS &&
+        p->ranks <= IBSHIFT_FIRST_RANKS && ibshift_placement_routes(p, false, err) == -ENOMEM) {
+        rc = -ENOMEM;
+    }
     return rc;
+}
+
+int ibshift_found_first(const struct ibshift_members *m, bool is_auto, bool with_routes,
+                        struct ibshift_found_place **out, struct ibshift_error *err)
+{
+    struct ibshift_found_place *place = find_place(m);
+    int rc = 0;
+
+    *out = place;
+    if (place == NULL) {
+        place = calloc(1, sizeof(*place));
+        rc = place == NULL ? -ENOMEM : make_place(m, is_auto, with_routes, place, err);
+        if (rc == 0) {
+            pthread_mutex_lock(&lock);
+            place->next = places;
+            places = place;
+            pthread_mutex_unlock(&lock);
+            *out = place;
+        } else if (place != NULL) {
+            drop_place(place);
+        }
+    }
+    return rc;
+}
+
+void ibshift_found_leave(struct ibshift_found_place *place)
+{
+    if (place != NULL) {
+        pthread_mutex_lock(&lock);
+        place->users--;
+        drop_old_places(KEPT_PLACES);
+        pthread_mutex_unlock(&lock);
+    }
 }
 
 void ibshift_rank_map_free(struct ibshift_rank_map *map)
@@ -338,6 +423,7 @@ void ibshift_found_forget(void)
 {
     pthread_mutex_lock(&lock);
     drop_old(0);
+    drop_old_places(0);
     pthread_mutex_unlock(&lock);
 }
 

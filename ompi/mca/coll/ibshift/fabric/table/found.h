@@ -51,6 +51,15 @@ struct ibshift_found_order {
     struct ibshift_found_order *next;
 };
 
+/* Where ranks are, and their shift before a search: one for all communicators whose ranks have the same hosts. Read-only. */
+struct ibshift_found_place {
+    unsigned users; /* under the lock */
+    struct ibshift_placement *placement;
+    struct ibshift_order shift;
+    enum ibshift_arrange_kind kind;
+    struct ibshift_found_place *next;
+};
+
 /*
  * The ranks in routing order, those of one host together: the rank map of rings and trees. The
  * plan counts places of the order, emit() never sees the communicator's ranks.
@@ -72,10 +81,11 @@ int ibshift_found_shift(const struct ibshift_members *members, enum ibshift_arra
                         struct ibshift_order *shift, struct ibshift_error *err);
 
 /* Before a search: the shift in routing order, or, if is_auto, the better one of two that cost
- * none. */
-int ibshift_found_first(const struct ibshift_members *members, bool is_auto,
-                        struct ibshift_order *shift, enum ibshift_arrange_kind *kind,
-                        struct ibshift_error *err);
+ * none; with_routes: up to IBSHIFT_FIRST_HOSTS and IBSHIFT_FIRST_RANKS, as far as all arrive. A process says the same of both at
+ * each call. leave() it. */
+int ibshift_found_first(const struct ibshift_members *members, bool is_auto, bool with_routes,
+                        struct ibshift_found_place **place, struct ibshift_error *err);
+void ibshift_found_leave(struct ibshift_found_place *place); /* may be NULL */
 
 /* By all members at once; release() it. kinds: bits of those allowed. After an error of the
  * search it is the routing order. 0 or a negative errno, on all members if on one. */
