@@ -115,6 +115,38 @@ static void it_is_the_contention_of_the_plan(void **state)
     }
 }
 
+static uint32_t emitted;
+
+static uint32_t emit_counted(const struct ibshift_plan *plan, uint32_t rank, uint32_t round,
+                             struct ibshift_step *out)
+{
+    emitted++;
+    return ibshift_alg_find(IBSHIFT_ALLGATHER, "ring")->emit(plan, rank, round, out);
+}
+
+/* However many plans a search prices. */
+static void rounds_of_a_search_are_bounded(void **state)
+{
+    struct place p = open_place("kary:8,3", 1);
+    struct ibshift_plan plan = {.ranks = 512, .radix = 1, .segments = 1};
+    struct ibshift_alg counted = *ibshift_alg_find(IBSHIFT_ALLGATHER, "ring");
+    struct ibshift_price_request request = {.alg = &counted,
+                                            .plan = &plan,
+                                            .model = &ibshift_model_typical,
+                                            .bytes = BYTES,
+                                            .space = ibshift_price_space_new()};
+    struct ibshift_price price = {.last = 1};
+
+    counted.emit = emit_counted;
+    for (int i = 0; i < 12; i++) {
+        assert_int_equal(ibshift_price_distance(&request, p.paths, p.member_of, &price), 0);
+    }
+    print_message("%u rounds\n", emitted);
+    assert_true(emitted <= (1 << 16) + 12 * 4 * 512);
+    ibshift_price_space_free(request.space);
+    close_place(&p);
+}
+
 /* Two plans that cost the same on links that nobody shares. */
 static void a_choice_takes_near_partners(void **state)
 {
@@ -143,6 +175,7 @@ int main(void)
         cmocka_unit_test(near_partners_share_nothing),
         cmocka_unit_test(a_thin_tree_counts_by_hand),
         cmocka_unit_test(it_is_the_contention_of_the_plan),
+        cmocka_unit_test(rounds_of_a_search_are_bounded),
         cmocka_unit_test(a_choice_takes_near_partners),
     };
 

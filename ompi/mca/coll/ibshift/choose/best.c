@@ -89,6 +89,9 @@ static void price(const struct ibshift_question *question, uint64_t messages, do
     if (rc == 0 && tells_counts(question, choice->alg)) {
         rc = ibshift_price_telling(&request, &choice->price);
     }
+    if (rc == 0 && most > 0 && choice->price.last > most) { /* links only add to it */
+        rc = -ERANGE;
+    }
     if (rc == 0 && question->distance.paths != NULL && messages > GLANCE) {
         const struct ibshift_distance *distance = &question->distance;
         bool is_renamed = distance->renamed != NULL && ibshift_alg_may_rename(choice->alg);

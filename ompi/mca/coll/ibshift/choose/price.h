@@ -108,7 +108,7 @@ int ibshift_price_telling(const struct ibshift_price_request *main, struct ibshi
 
 /*
  * Adds what links between hosts take longer than the hosts' own cables, stage by stage, as `fabric contend` counts flows. Of more than
- * 16,384 rounds of all ranks some are looked at. member_of: by rank, of the paths. 0 or -ENOMEM.
+ * 16,384 rounds of all ranks some are looked at, and fewer the more its space has seen. member_of: by rank, of the paths. 0 or -ENOMEM.
  */
 struct ibshift_paths;
 int ibshift_price_distance(const struct ibshift_price_request *request,

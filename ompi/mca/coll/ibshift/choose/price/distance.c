@@ -5,14 +5,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "choose/price.h"
-#include "choose/size.h"
+#include "choose/price/run.h"
 #include "fabric/paths/paths.h"
 
 enum {
-    SEEN = 1 << 14,  /* rounds of all ranks; of more, some of each rank's, */
-    LEAST = 4,       /* at least so many */
-    STAGES = 1 << 12 /* that are told apart: tags beyond meet others */
+    SEEN = 1 << 14,     /* rounds of all ranks; of more, some of each rank's, */
+    LEAST = 4,          /* at least so many */
+    SEEN_ALL = 1 << 16, /* of all plans of a search: each gets at most a quarter of what is left */
+    STAGES = 1 << 12    /* that are told apart: tags beyond meet others */
 };
 
 struct message {
@@ -87,22 +87,19 @@ static int add(struct list *list, const struct message *message)
     return 0;
 }
 
-static int add_round(const struct ibshift_price_request *request, const uint32_t *member_of,
-                     uint32_t rank, uint32_t round, struct list *list)
+static int add_round(const struct ibshift_price_request *request, const struct ibshift_sizes *sizes,
+                     const uint32_t *member_of, uint32_t rank, uint32_t round, struct list *list)
 {
     struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
     uint32_t count = request->alg->emit(request->plan, rank, round, steps);
     bool is_free = (request->alg->flags & IBSHIFT_ALG_FREE) != 0;
-    struct ibshift_sizes sizes;
     int rc = 0;
 
-    ibshift_sizes_begin(&sizes, request->alg, request->plan, request->bytes,
-                        request->element > 0 ? request->element : 1);
     for (uint32_t i = 0; i < count && rc == 0; i++) {
         if (steps[i].kind == IBSHIFT_STEP_SEND && member_of[rank] != member_of[steps[i].peer]) {
             const struct message message = {member_of[rank], member_of[steps[i].peer],
                                             is_free ? 0 : steps[i].tag % STAGES,
-                                            (double)ibshift_sizes_step(&sizes, rank, &steps[i])};
+                                            (double)ibshift_sizes_step(sizes, rank, &steps[i])};
 
             rc = message.bytes > 0 ? add(list, &message) : 0;
         }
@@ -114,9 +111,15 @@ static int add_round(const struct ibshift_price_request *request, const uint32_t
 static int list_messages(const struct ibshift_price_request *request, const uint32_t *member_of,
                          struct list *list, double *times)
 {
-    uint32_t ranks = request->plan->ranks, most = SEEN / ranks > LEAST ? SEEN / ranks : LEAST;
+    uint32_t ranks = request->plan->ranks,
+             *seen = request->space != NULL ? &request->space->seen : NULL;
+    uint32_t room = seen == NULL ? SEEN : *seen < SEEN_ALL ? (SEEN_ALL - *seen) / 4 : 0;
+    uint32_t most = room / ranks > LEAST ? room / ranks : LEAST;
+    struct ibshift_sizes sizes;
     int rc = 0;
 
+    ibshift_sizes_begin(&sizes, request->alg, request->plan, request->bytes,
+                        request->element > 0 ? request->element : 1);
     *times = 1;
     for (uint32_t rank = 0; rank < ranks; rank++) {
         uint32_t rounds = request->alg->rounds(request->plan, rank);
@@ -127,8 +130,11 @@ static int list_messages(const struct ibshift_price_request *request, const uint
             uint32_t first = (uint32_t)((uint64_t)i * rounds / parts);
             uint32_t end = (uint32_t)((uint64_t)(i + 1) * rounds / parts);
 
-            rc = add_round(request, member_of, rank, first + i * UINT32_C(7919) % (end - first),
-                           list);
+            rc = add_round(request, &sizes, member_of, rank,
+                           first + i * UINT32_C(7919) % (end - first), list);
+        }
+        if (seen != NULL) {
+            *seen += parts;
         }
     }
     return rc;

@@ -85,6 +85,7 @@ struct ibshift_price_space {
     struct ibshift_walk walk; /* of the rank that acts */
     void *ranks;              /* what is kept of each rank */
     size_t ranks_size;
+    uint32_t seen;              /* rounds, for what links add */
     struct ibshift_pages pages; /* the last: only its heads are zeros at first */
 };
 
