@@ -1,4 +1,5 @@
 /* XML of MSCCL as plans: programs that are right are proved, all others refused with file and line. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,11 +211,28 @@ static void no_file_does_harm(void **state)
     assert_true(right > 0 && right < 10000);
 }
 
+static void blocks_of_a_gpu_are_bounded(void **state)
+{
+    struct ibshift_msccl program;
+    char error[IBSHIFT_TEXT_ERROR];
+
+    text.length = 0;
+    say(&text, "<algo coll=\"allgather\" ngpus=\"1\" inplace=\"0\">\n"
+               "<gpu id=\"0\" i_chunks=\"1\" o_chunks=\"1\" s_chunks=\"0\">\n");
+    for (uint32_t block = 0; block < 1025; block++) {
+        say(&text, "<tb id=\"%u\" send=\"-1\" recv=\"-1\" chan=\"0\"/>\n", block);
+    }
+    say(&text, "</gpu>\n</algo>\n");
+    assert_int_equal(ibshift_msccl_parse(text.at, text.length, "x.xml", &program, error), -EINVAL);
+    assert_string_equal(error, "x.xml:1027: more than 1024 thread blocks on gpu 0: too many");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fused_rings_are_right), cmocka_unit_test(what_is_wrong_is_named),
-        cmocka_unit_test(what_says_nothing_is_skipped), cmocka_unit_test(no_file_does_harm)};
+        cmocka_unit_test(what_says_nothing_is_skipped), cmocka_unit_test(no_file_does_harm),
+        cmocka_unit_test(blocks_of_a_gpu_are_bounded)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_MOST = 1 << 20, CHUNKS_MOST = 1 << 16, ATTRIBUTES = 24 };
+enum { GPU_BLOCKS = 1024, STEPS_MOST = 1 << 20, CHUNKS_MOST = 1 << 16, ATTRIBUTES = 24 };
 
 struct piece {
     const char *at;
@@ -305,8 +305,8 @@ static void read_block(struct reader *r, const struct tag *tag, uint32_t rank)
     }
     program->blocks =
         make_room(r, program->blocks, program->block_count, &r->block_room, sizeof(block));
-    if (r->text.rc == 0 && program->block_count == IBSHIFT_MSCCL_BLOCKS_MOST) {
-        ibshift_text_fail(&r->text, "more than %d thread blocks", IBSHIFT_MSCCL_BLOCKS_MOST);
+    if (number == GPU_BLOCKS || program->block_count == IBSHIFT_MSCCL_BLOCKS_MOST) {
+        ibshift_text_fail(&r->text, "more than %d thread blocks on gpu %u: too many", number, rank);
     }
     if (r->text.rc == 0) {
         program->blocks[program->block_count++] = block;
