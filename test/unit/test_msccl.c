@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "msccl/msccl.h"
+#include "choose/digest.h"
 #include "fabric/graph/random.h"
+#include "group/wishes.h"
 #include "proof/check.h"
 #include "unit.h"
 
@@ -227,12 +229,42 @@ static void blocks_of_a_gpu_are_bounded(void **state)
     assert_string_equal(error, "x.xml:1027: more than 1024 thread blocks on gpu 0: too many");
 }
 
+/* What ranks compare tells plans with the same steps apart. */
+static void digests_cover_all_of_a_plan(void **state)
+{
+    enum { PARTS = 9 };
+    struct ibshift_step steps[2] = {{.count = 1}, {.count = 1}};
+    uint64_t sum[PARTS];
+
+    for (int part = 0; part < PARTS; part++) {
+        uint32_t first[3] = {0, part == 1, 2}, slots[3] = {0, part == 2, 2};
+        uint32_t pieces[2] = {0, part == 3};
+        struct ibshift_listed listed = {.collective =
+                                            part == 4 ? IBSHIFT_ALLTOALL : IBSHIFT_ALLGATHER,
+                                        .ranks = part == 5 ? 1 : 2,
+                                        .pieces = part == 6 ? 4 : 2,
+                                        .bytes = {part == 8, 0},
+                                        .first = first,
+                                        .steps = steps,
+                                        .tmp_first = slots,
+                                        .tmp_piece = pieces};
+
+        steps[1].count = part == 7 ? 2 : 1;
+        sum[part] = ibshift_listed_digest(IBSHIFT_DIGEST, &listed);
+        for (int before = 0; before < part; before++) {
+            assert_true(sum[before] != sum[part]);
+        }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fused_rings_are_right), cmocka_unit_test(what_is_wrong_is_named),
-        cmocka_unit_test(what_says_nothing_is_skipped), cmocka_unit_test(no_file_does_harm),
-        cmocka_unit_test(blocks_of_a_gpu_are_bounded)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(fused_rings_are_right),
+                                       cmocka_unit_test(what_is_wrong_is_named),
+                                       cmocka_unit_test(what_says_nothing_is_skipped),
+                                       cmocka_unit_test(no_file_does_harm),
+                                       cmocka_unit_test(blocks_of_a_gpu_are_bounded),
+                                       cmocka_unit_test(digests_cover_all_of_a_plan)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

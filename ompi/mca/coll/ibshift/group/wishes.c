@@ -61,12 +61,23 @@ void ibshift_wishes_open(void)
     read_plan(ibshift_params.plan);
 }
 
+uint64_t ibshift_listed_digest(uint64_t sum, const struct ibshift_listed *l)
+{
+    const uint32_t scalars[] = {l->collective, l->ranks, l->pieces};
+    size_t starts = (l->ranks + (size_t)1) * sizeof(*l->first);
+
+    sum = ibshift_digest(sum, scalars, sizeof(scalars));
+    sum = ibshift_digest(sum, l->bytes, sizeof(l->bytes));
+    sum = ibshift_digest(sum, l->first, starts);
+    sum = ibshift_digest(sum, l->steps, l->first[l->ranks] * sizeof(*l->steps));
+    sum = ibshift_digest(sum, l->tmp_first, starts);
+    return ibshift_digest(sum, l->tmp_piece, l->tmp_first[l->ranks] * sizeof(*l->tmp_piece));
+}
+
 uint64_t ibshift_wishes_digest(uint64_t sum)
 {
-    sum = ibshift_digest(ibshift_rules_digest(&rules, sum), listed.bytes, sizeof(listed.bytes));
-    return listed.ranks == 0 ? sum
-                             : ibshift_digest(sum, listed.steps,
-                                              listed.first[listed.ranks] * sizeof(*listed.steps));
+    sum = ibshift_rules_digest(&rules, sum);
+    return listed.ranks == 0 ? sum : ibshift_listed_digest(sum, &listed);
 }
 
 const struct ibshift_rules *ibshift_wishes_rules(void)

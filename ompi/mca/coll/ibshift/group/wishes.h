@@ -10,6 +10,8 @@
 /* What is wrong is reported; then the model chooses. */
 void ibshift_wishes_open(void);
 uint64_t ibshift_wishes_digest(uint64_t sum);
+/* Of all of a plan but where it is in the file. */
+uint64_t ibshift_listed_digest(uint64_t sum, const struct ibshift_listed *listed);
 
 const struct ibshift_rules *ibshift_wishes_rules(void);
 /* The plan, if such a call takes it; NULL: none. */
