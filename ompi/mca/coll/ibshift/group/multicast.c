@@ -69,6 +69,16 @@ static int make(const struct ibshift_group *group, const struct ibshift_together
     return rc;
 }
 
+/* ns that a datagram is on its way by the prices of this group, which the first call that agrees here has made. */
+static uint64_t way_of(const struct ibshift_group *group, int bytes)
+{
+    const struct ibshift_model *model = group->choices.model;
+
+    return model == NULL ? 0
+                         : (uint64_t)(1000 * (model->send_max + model->latency +
+                                              bytes * model->gap_byte + model->recv_max));
+}
+
 static bool enter(struct ibshift_group *group, struct forming *f, int most)
 {
     const struct ibshift_cast_members members = {
@@ -76,6 +86,7 @@ static bool enter(struct ibshift_group *group, struct forming *f, int most)
         .count = group->size,
         .rank = group->rank,
         .most = (size_t)most,
+        .way = way_of(group, most),
         .is_near = ibshift_endpoint.node == NULL ? NULL : ibshift_card_is_near};
     int rc = group->rank == 0 ? 0 : ibshift_join_group(&f->join, &f->place, f->why, sizeof(f->why));
 

@@ -26,7 +26,8 @@ struct ibshift_cast;
 struct ibshift_cast_members {
     const uint32_t *peers;
     uint32_t count, rank;
-    size_t most; /* bytes of a message: the least of what they all know */
+    size_t most;  /* bytes of a message: the least of what they all know */
+    uint64_t way; /* ns that a datagram of so many is on its way, by the model; 0: not known */
     bool (*is_near)(void *context,
                     uint32_t peer); /* reached by another net: what it casts is not for us */
 };

@@ -85,7 +85,7 @@ struct ibshift_cast {
     uint32_t held_count;
     struct ibshift_cast_awaited *awaited;
     uint32_t awaited_count, awaited_room;
-    uint64_t pause; /* that receives wait before they ask */
+    uint64_t pause, pause_most; /* that receives wait before they ask */
     uint32_t peers[];
 };
 

@@ -11,9 +11,7 @@ enum {
     LATE = 8, /* so many times what a receive waits */
 };
 
-/* ns: how long a receive waits before it asks, again and again */
-static const uint64_t pause_least = 30 * 1000, pause_most = 5 * 1000 * 1000,
-                      ask_most = 20 * 1000 * 1000;
+static const uint64_t pause_least = 30 * 1000; /* ns that a receive waits before it asks */
 
 /* Over the connection with that member, which a receive or a number from it has brought about. */
 static void say(struct ibshift_cast *cast, uint32_t rank, enum ibshift_wire_kind kind,
@@ -113,7 +111,7 @@ static void learn(struct ibshift_cast *cast, const struct ibshift_match *recv, b
         pause -= pause / LESS;
     }
     pause = pause < pause_least ? pause_least : pause;
-    cast->pause = pause > pause_most ? pause_most : pause;
+    cast->pause = pause > cast->pause_most ? cast->pause_most : pause;
 }
 
 static void take(struct ibshift_cast *cast, struct ibshift_connection *c,
@@ -295,7 +293,7 @@ uint64_t ibshift_cast_ask(struct ibshift_cast *cast)
 
             ibshift_nv_control(c, &a->key, IBSHIFT_WIRE_CAST_MISS, &body);
             a->asked = cast->nv->time;
-            a->pause = 2 * a->pause < ask_most ? 2 * a->pause : ask_most;
+            a->pause *= a->pause < 2 * cast->pause_most ? 2 : 1;
             a->due = cast->nv->time + a->pause;
         }
         next = a->due < next ? a->due : next;

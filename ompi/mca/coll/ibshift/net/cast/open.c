@@ -7,9 +7,10 @@
 #include "net/cast/impl.h"
 
 enum { TRIES = 8 };
+enum { WAYS = 8 /* that a receive waits at most: so many datagrams may follow one another */ };
 enum { LEAST = 256 /* bytes of a message, or it is not worth the while */, INLINED = 128 };
 
-static const uint64_t pause_first = 200 * 1000; /* ns */
+static const uint64_t pause_first = 200 * 1000, pause_most = 5 * 1000 * 1000; /* ns */
 
 size_t ibshift_cast_most(struct ibshift_net *net, const uint32_t *peers, uint32_t count)
 {
@@ -152,6 +153,11 @@ void ibshift_cast_free(struct ibshift_cast *cast)
     free(cast);
 }
 
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 int ibshift_cast_open(struct ibshift_net *net, const struct ibshift_cast_members *members,
                       const struct ibshift_cast_place *place, struct ibshift_join *join,
                       struct ibshift_cast **out, char *error, size_t size)
@@ -171,7 +177,8 @@ int ibshift_cast_open(struct ibshift_net *net, const struct ibshift_cast_members
     cast->place = *place;
     cast->group = place->secret;
     cast->most = members->most;
-    cast->pause = pause_first;
+    cast->pause = later(pause_first, members->way + members->way / 4);
+    cast->pause_most = later(pause_most, WAYS * members->way);
     cast->join.device = -1;
     rc = make_memory(cast);
     rc = rc == 0 ? make_queues(cast) : rc;
