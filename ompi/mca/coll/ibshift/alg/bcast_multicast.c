@@ -21,17 +21,18 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 {
     uint32_t each = rank == plan->root ? rounds_of_piece(plan) : 1, piece = round / each;
     uint32_t first = round % each * IBSHIFT_ROUND_STEPS + 1, end = first + IBSHIFT_ROUND_STEPS;
+    struct ibshift_step *step = out;
     struct emit_range data = emit_blocks(IBSHIFT_RECV, piece, 1);
 
     if (rank != plan->root) {
-        emit_recv(out, plan->root, data, piece, 0, 0);
+        emit_cast(out, emit_recv(out, plan->root, data, piece, 0, 0));
         return 1;
     }
     end = end < plan->ranks ? end : plan->ranks;
     for (uint32_t i = first; i < end; i++) {
-        out = emit_send(out, emit_add(rank, i, plan->ranks), data, piece, 0);
+        step = emit_send(step, emit_add(rank, i, plan->ranks), data, piece, 0);
     }
-    return end - first;
+    return (uint32_t)(emit_cast(out, step) - out);
 }
 
 static uint32_t pieces(const struct ibshift_plan *plan)

@@ -93,6 +93,15 @@ static inline struct ibshift_step *emit_part(struct ibshift_step *next, uint8_t 
     return next;
 }
 
+/* The messages from `first` on, one to each other rank, are one datagram where there is a multicast group. */
+static inline struct ibshift_step *emit_cast(struct ibshift_step *first, struct ibshift_step *end)
+{
+    for (; first < end; first++) {
+        first->is_cast = ibshift_step_is_local(first) ? first->is_cast : 1;
+    }
+    return end;
+}
+
 /* As functions of an algorithm: a vector of a piece a rank, or a segment; TMP of a block a rank. */
 static inline uint32_t emit_piece_a_rank(const struct ibshift_plan *plan)
 {

@@ -97,7 +97,10 @@ struct ibshift_step {
         uint32_t run;
         uint32_t beside; /* reductions: first block of `with` */
     };
-    int32_t stride;
+    union {
+        int32_t stride;
+        uint32_t is_cast; /* messages: with the others of its key one datagram to a group */
+    };
     uint32_t need;
     uint32_t drain;
 };

@@ -115,8 +115,8 @@ static void do_local(struct ibshift_price_run *sim, uint32_t rank, struct ibshif
 static bool is_cast(const struct ibshift_price_run *sim, uint32_t rank,
                     const struct ibshift_step *step, uint64_t bytes)
 {
-    return (sim->alg->flags & IBSHIFT_ALG_MULTICAST) != 0 && bytes <= sim->plan->multicast &&
-           sim->plan->multicast > 0 && !ibshift_price_is_near(sim, rank, step->peer);
+    return step->is_cast && bytes <= sim->plan->multicast && sim->plan->multicast > 0 &&
+           !ibshift_price_is_near(sim, rank, step->peer);
 }
 
 static bool is_cast_again(struct ibshift_price_rank *node, const struct ibshift_step *step)
