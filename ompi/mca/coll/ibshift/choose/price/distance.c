@@ -1,6 +1,7 @@
 /*
  * What the links of a fabric add to a price (choose/price.h). Messages of one stage are under way together: it lasts as long as its
  * dearest link is busy, where the model has only the dearest cable of a host. Rows whose steps wait for none are one stage.
+ * A datagram to all is once on each link that any of its copies takes: as if it were routed from its sender as messages are.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ enum {
 
 struct message {
     uint32_t from, to, stage;
+    uint32_t datagram; /* to all: of this rank, and one; else 0 */
     double bytes;
 };
 
@@ -25,14 +27,18 @@ struct loads {
     const struct ibshift_paths *paths;
     double *bytes;
     uint32_t *touched, count;
+    uint32_t *datagram; /* the last one there */
 };
 
-static void load(struct loads *loads, uint32_t place, double bytes)
+static void load(struct loads *loads, uint32_t place, const struct message *message)
 {
     if (loads->bytes[place] == 0) {
         loads->touched[loads->count++] = place;
+    } else if (message->datagram != 0 && loads->datagram[place] == message->datagram) {
+        return;
     }
-    loads->bytes[place] += bytes;
+    loads->datagram[place] = message->datagram;
+    loads->bytes[place] += message->bytes;
 }
 
 static void load_message(struct loads *loads, const struct message *message)
@@ -41,10 +47,10 @@ static void load_message(struct loads *loads, const struct message *message)
     const uint32_t *links = ibshift_paths_links(p, message->from, message->to, 0);
 
     for (uint32_t i = 0; i < p->width && links[i] != IBSHIFT_NO_LINK; i++) {
-        load(loads, links[i], message->bytes);
+        load(loads, links[i], message);
     }
-    load(loads, p->links + message->from, message->bytes);
-    load(loads, p->links + p->hosts + message->to, message->bytes);
+    load(loads, p->links + message->from, message);
+    load(loads, p->links + p->hosts + message->to, message);
 }
 
 /* Bytes of the fastest host's cable by which the dearest link takes longer than the dearest host's; the loads are empty again. */
@@ -97,9 +103,11 @@ static int add_round(const struct ibshift_price_request *request, const struct i
 
     for (uint32_t i = 0; i < count && rc == 0; i++) {
         if (steps[i].kind == IBSHIFT_STEP_SEND && member_of[rank] != member_of[steps[i].peer]) {
+            uint64_t bytes = ibshift_sizes_step(sizes, rank, &steps[i]);
+            bool is_datagram = steps[i].is_cast && bytes <= request->plan->multicast;
             const struct message message = {member_of[rank], member_of[steps[i].peer],
                                             is_free ? 0 : steps[i].tag % STAGES,
-                                            (double)ibshift_sizes_step(sizes, rank, &steps[i])};
+                                            is_datagram ? rank + 1 : 0, (double)bytes};
 
             rc = message.bytes > 0 ? add(list, &message) : 0;
         }
@@ -172,13 +180,15 @@ int ibshift_price_distance(const struct ibshift_price_request *request,
     size_t places = paths->links + 2 * (size_t)paths->hosts;
     struct list list = {NULL, 0, 0};
     struct loads loads = {paths, calloc(places + 1, sizeof(*loads.bytes)),
-                          malloc((places + 1) * sizeof(*loads.touched)), 0};
+                          malloc((places + 1) * sizeof(*loads.touched)), 0,
+                          malloc((places + 1) * sizeof(*loads.datagram))};
     uint32_t *next = calloc(STAGES + 1, sizeof(*next)), *by_stage = NULL;
     double times, us = 0;
     int rc = list_messages(request, member_of, &list, &times);
 
     by_stage = malloc((list.count + 1) * sizeof(*by_stage));
-    if (loads.bytes == NULL || loads.touched == NULL || next == NULL || by_stage == NULL) {
+    if (loads.bytes == NULL || loads.touched == NULL || loads.datagram == NULL || next == NULL ||
+        by_stage == NULL) {
         rc = -ENOMEM;
     }
     if (rc == 0) {
@@ -189,6 +199,7 @@ int ibshift_price_distance(const struct ibshift_price_request *request,
     }
     free(loads.bytes);
     free(loads.touched);
+    free(loads.datagram);
     free(next);
     free(by_stage);
     free(list.all);
