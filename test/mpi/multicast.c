@@ -1,7 +1,8 @@
 /*
- * Broadcasts by multicast, each byte checked: roots that change and run ahead, lengths around those of a datagram,
- * nonblocking ones beside each other, communicators that are freed at once.
- *     multicast           all of it
+ * What goes by multicast, each byte checked: of broadcasts roots that change and run ahead, lengths around those of a
+ * datagram, nonblocking ones beside each other, communicators that are freed at once.
+ *     multicast           all broadcasts
+ *     multicast together  allreduce and allgather, the first of them nonblocking, before there is a group
  *     multicast tapes     nonblocking ones before and after the group is made, one rank's into a type with gaps
  *     multicast member    until a member dies: each of the others gets an error and says so
  */
@@ -124,6 +125,63 @@ static void tapes(void)
     MPI_Type_free(&apart);
 }
 
+/* number: of the call; both from the same place each time, so that tapes are made of what has them. */
+static void allreduce_one(int count, int number, int *mine, int *sum)
+{
+    MPI_Request request;
+
+    for (int i = 0; i < count; i++) {
+        mine[i] = sum[i] = number * i + rank;
+    }
+    if (number % 3 == 0) {
+        MPI_Iallreduce(mine, sum, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Allreduce(number % 3 == 1 ? mine : MPI_IN_PLACE, sum, count, MPI_INT, MPI_SUM,
+                      MPI_COMM_WORLD);
+    }
+    for (int i = 0; i < count; i++) {
+        CHECK(sum[i] == ranks * (number * i) + ranks * (ranks - 1) / 2,
+              "allreduce number %d of %d: element %d is wrong", number, count, i);
+    }
+}
+
+static void allgather_one(int bytes, int number, char *all)
+{
+    char *own = all + rank * bytes;
+    MPI_Request request;
+
+    memset(all, 0, (size_t)(ranks * bytes));
+    fill(own, bytes, number + rank);
+    if (number % 3 == 0) {
+        MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, bytes, MPI_BYTE, MPI_COMM_WORLD,
+                       &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, bytes, MPI_BYTE, MPI_COMM_WORLD);
+    }
+    for (int i = 0; i < ranks; i++) {
+        check(all + i * bytes, bytes, number + i, "allgather");
+    }
+}
+
+static void together(void)
+{
+    static const int bytes[] = {8, 0, 4, 500, 1992, 2016, 4064, 4068};
+    static int mine[MOST / 4], sum[MOST / 4];
+    char *all = malloc((size_t)ranks * MOST);
+
+    for (size_t b = 0; b < sizeof(bytes) / sizeof(bytes[0]); b++) {
+        for (int i = 0; i < MANY; i++) {
+            allreduce_one(bytes[b] / 4, i, mine, sum);
+        }
+        for (int i = 0; i < MANY; i++) {
+            allgather_one(bytes[b], i, all);
+        }
+    }
+    free(all);
+}
+
 static int until_error(void)
 {
     char data[64];
@@ -148,6 +206,8 @@ int main(int argc, char **argv)
     }
     if (argc > 1 && strcmp(argv[1], "tapes") == 0) {
         tapes();
+    } else if (argc > 1 && strcmp(argv[1], "together") == 0) {
+        together();
     } else {
         lengths(MPI_COMM_WORLD);
         nonblocking();

@@ -395,10 +395,15 @@ static int find_order(mca_coll_ibshift_module_t *module, struct ompi_communicato
                       const struct ibshift_wanted *wanted)
 {
     const struct ibshift_together together = ibshift_job_together(comm);
+    bool is_due = ibshift_group_cast_is_due(&module->group, wanted);
+    int rc = ibshift_needs_long_part(wanted->needs)
+                 ? OMPI_SUCCESS
+                 : ibshift_code(ibshift_group_find(&module->group, wanted, &together));
 
-    return ibshift_needs_long_part(wanted->needs)
-               ? OMPI_SUCCESS
-               : ibshift_code(ibshift_group_find(&module->group, wanted, &together));
+    if (is_due) { /* an earlier tape may be of another plan: it is compared again */
+        memset(module->latest, 0, sizeof(module->latest));
+    }
+    return rc;
 }
 
 int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,

@@ -217,6 +217,7 @@ static bool has_arguments(const struct ibshift_kept_tape *kept,
                           enum ibshift_collective collective, const struct ibshift_raw *raw)
 {
     return kept->calls > 0 && ibshift_again_is_like(&kept->again, module, collective, raw) &&
+           kept->again.cast == module->group.cast.most &&
            (kept->again.is_plain || ibshift_again_has_details(&kept->again, raw));
 }
 

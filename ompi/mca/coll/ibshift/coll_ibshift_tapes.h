@@ -27,8 +27,8 @@ struct ibshift_again {
     int algorithm, radix; /* the parameters, which MPI_T may change */
     size_t segment;
     enum ibshift_order_state order; /* which a first call finds */
-    size_t cast;                    /* a broadcast's: of the group, which one finds, too */
-    ptrdiff_t send, recv;           /* the sides' bases behind their buffers */
+    size_t cast;          /* of the group, which one finds, too: then no call is the latest */
+    ptrdiff_t send, recv; /* the sides' bases behind their buffers */
     const struct ibshift_choice *choice;
     struct ibshift_tape_run run;
     /* A word of each of the four, and so on, where nothing else keeps it from being plain; else NULL. */
@@ -54,8 +54,7 @@ ibshift_again_is_like(const struct ibshift_again *again, const mca_coll_ibshift_
            again->algorithm == ibshift_params.algorithm[collective] &&
            again->radix == ibshift_params.radix[collective] &&
            again->segment == ibshift_params.segment[collective] &&
-           again->order == module->group.order.state &&
-           (IBSHIFT_BCAST != collective || again->cast == module->group.cast.most);
+           again->order == module->group.order.state;
 }
 
 /* Its run, for a call that is like it; seq is missing. */

@@ -149,9 +149,10 @@ void plan_json_begin(struct json *j, FILE *out, const char *list);
 void plan_json_end(struct json *j);
 
 /* As many as are given, or as a job takes; 0: these bytes do not go by multicast so. */
-static inline uint32_t plan_cast_segments(const struct plan_args *args, uint64_t bytes)
+static inline uint32_t plan_cast_segments(const struct plan_args *args,
+                                          const struct ibshift_alg *alg, uint64_t bytes)
 {
-    uint32_t least = ibshift_cast_segments(&args->plan, bytes);
+    uint32_t least = ibshift_cast_segments(alg, &args->plan, bytes);
 
     return !args->has_segments || least == 0 ? least
            : args->plan.segments < least     ? 0

@@ -13,7 +13,7 @@ static int price_one(const struct plan_args *args, enum plan_model which, uint64
     int rc;
 
     if ((args->alg->flags & IBSHIFT_ALG_MULTICAST) != 0) {
-        plan.segments = plan_cast_segments(args, bytes);
+        plan.segments = plan_cast_segments(args, args->alg, bytes);
         request.plan = &plan;
     }
     request.model = &model;
@@ -122,14 +122,16 @@ static int check_multicast(const struct plan_args *args)
         return CLI_OK;
     }
     if (args->plan.multicast == 0) {
-        return cli_error(args->command, "bcast multicast needs --multicast BYTES: of a datagram");
+        return cli_error(args->command, "%s multicast needs --multicast BYTES: of a datagram",
+                         ibshift_collective_name(args->alg->collective));
     }
     for (int i = 0; i < args->size_count; i++) {
-        if (plan_cast_segments(args, args->sizes[i]) == 0) {
+        if (plan_cast_segments(args, args->alg, args->sizes[i]) == 0) {
             return cli_error(args->command,
                              "--bytes %" PRIu64
-                             " by multicast: wants at most %d datagrams of %u B, a segment each",
-                             args->sizes[i], IBSHIFT_CAST_PIECES, args->plan.multicast);
+                             " by multicast: wants at most %u datagrams of %u B, a segment each%s",
+                             args->sizes[i], ibshift_cast_pieces(args->alg), args->plan.multicast,
+                             args->alg->collective == IBSHIFT_ALLGATHER ? ", of 64 ranks" : "");
         }
     }
     return CLI_OK;

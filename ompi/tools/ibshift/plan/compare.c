@@ -35,8 +35,13 @@ static int candidates(const struct plan_args *args, const struct ibshift_alg *al
     int count = ibshift_candidates(alg, ranks, bytes, &wish, found);
 
     if ((alg->flags & IBSHIFT_ALG_MULTICAST) != 0) {
-        found[0].segments = plan_cast_segments(args, bytes);
-        return found[0].segments > 0;
+        uint32_t segments = plan_cast_segments(args, alg, bytes);
+
+        count = segments == 0 ? 0 : alg->radix_max > 0 ? count : 1;
+        for (int i = 0; i < count; i++) {
+            found[i].segments = segments;
+        }
+        return count;
     }
     for (int i = 0; args->has_segments && i < count; i++) {
         found[i].segments = args->plan.segments;

@@ -43,6 +43,7 @@
     ROW(allgather_sparbit)                                                                         \
     ROW(allgather_bine)                                                                            \
     ROW(allgather_by_node)                                                                         \
+    ROW(allgather_multicast)                                                                       \
     ROW(alltoall_linear)                                                                           \
     ROW(alltoall_pairwise)                                                                         \
     ROW(alltoall_bruck)                                                                            \
@@ -68,6 +69,7 @@
     ROW(allreduce_exchange)                                                                        \
     ROW(allreduce_halving_bruck)                                                                   \
     ROW(allreduce_exchange_bruck)                                                                  \
+    ROW(allreduce_multicast)                                                                       \
     ROW(reduce_scatter_linear)                                                                     \
     ROW(reduce_scatter_recursive_halving)                                                          \
     ROW(reduce_scatter_ring)                                                                       \

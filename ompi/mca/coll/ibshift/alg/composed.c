@@ -7,6 +7,7 @@
 
 extern const struct ibshift_alg ibshift_alg_barrier_dissemination;
 extern const struct ibshift_alg ibshift_alg_bcast_knomial;
+extern const struct ibshift_alg ibshift_alg_bcast_multicast;
 extern const struct ibshift_alg ibshift_alg_scatter_linear;
 extern const struct ibshift_alg ibshift_alg_scatter_nway;
 extern const struct ibshift_alg ibshift_alg_gather_linear;
@@ -414,6 +415,23 @@ const struct ibshift_alg ibshift_alg_allreduce_exchange_bruck = {
     .doc = "every rank reduces one part of all vectors, then Bruck's allgather",
     .cost = "P-1 messages of n/P bytes, P-1 reductions of n/P, log_6 P rounds",
     FUNCTIONS(allreduce_exchange_bruck),
+};
+
+/* What one datagram carries: the vector is not cut. */
+static const struct ibshift_composition allreduce_multicast = {
+    .count = 2,
+    .phase = {{&ibshift_alg_reduce_knomial, AMONG_ALL, AT_SEND, AT_RECV},
+              {&ibshift_alg_bcast_multicast, AMONG_ALL, AT_RECV, AT_RECV}},
+};
+COMPOSED(allreduce_multicast)
+const struct ibshift_alg ibshift_alg_allreduce_multicast = {
+    .collective = IBSHIFT_ALLREDUCE,
+    .name = "multicast",
+    .doc = "k-nomial reduction to rank 0, which sends the result to all at once",
+    .cost = "log_{k+1} P rounds, k messages of n bytes per round, then a datagram of n bytes",
+    .flags = IBSHIFT_ALG_IN_PLACE | IBSHIFT_ALG_MULTICAST,
+    .radix_max = IBSHIFT_RADIX_MAX,
+    FUNCTIONS(allreduce_multicast),
 };
 
 /* The fewest messages, for short blocks. */

@@ -407,10 +407,12 @@ static void consider_row(struct search *search, const struct ibshift_alg *alg)
                                    &question->wish, found);
 
     if ((alg->flags & IBSHIFT_ALG_MULTICAST) != 0) {
-        count = 1;
-        found[0].segments = ibshift_cast_segments(question->plan, question->bytes);
+        count = alg->radix_max > 0 ? count : 1;
     }
     for (int i = 0; i < count; i++) {
+        if ((alg->flags & IBSHIFT_ALG_MULTICAST) != 0) {
+            found[i].segments = ibshift_cast_segments(alg, question->plan, question->bytes);
+        }
         consider(search, found[i]);
     }
 }

@@ -88,13 +88,27 @@ struct ibshift_question {
     bool *lacks_memory; /* set where a plan could not be priced for want of it; may be NULL */
 };
 
-enum { IBSHIFT_CAST_PIECES = 8 /* datagrams of a vector, at most */ };
+enum {
+    IBSHIFT_CAST_PIECES = 8, /* datagrams of a vector, at most */
+    IBSHIFT_CAST_SENDERS =
+        64, /* each with two datagrams under way: more find no receive posted (net/cast/) */
+};
 
-/* Of a row by multicast, in as many segments as there have to be; 0: there is no group, or the vector is too long. */
-static inline uint32_t ibshift_cast_segments(const struct ibshift_plan *plan, uint64_t bytes)
+/* How many datagrams a message of such a row may be. */
+static inline uint32_t ibshift_cast_pieces(const struct ibshift_alg *alg)
 {
-    return plan->multicast == 0 || bytes > (uint64_t)IBSHIFT_CAST_PIECES * plan->multicast ? 0
-           : bytes == 0                                                                    ? 1
+    return (alg->flags & IBSHIFT_ALG_SEGMENTS) != 0 ? IBSHIFT_CAST_PIECES : 1;
+}
+
+/* Of a row by multicast, in as many segments as there have to be; 0: there is no group, the vector is too long, or
+ * too many send. */
+static inline uint32_t ibshift_cast_segments(const struct ibshift_alg *alg,
+                                             const struct ibshift_plan *plan, uint64_t bytes)
+{
+    return plan->multicast == 0 || bytes > (uint64_t)ibshift_cast_pieces(alg) * plan->multicast ||
+                   (alg->collective == IBSHIFT_ALLGATHER && plan->ranks > IBSHIFT_CAST_SENDERS)
+               ? 0
+           : bytes == 0 ? 1
                         : (uint32_t)((bytes - 1) / plan->multicast + 1);
 }
 
@@ -102,7 +116,7 @@ static inline bool ibshift_may_cast(const struct ibshift_question *question,
                                     const struct ibshift_alg *alg)
 {
     return (alg->flags & IBSHIFT_ALG_MULTICAST) == 0 ||
-           ibshift_cast_segments(question->plan, question->bytes) > 0;
+           ibshift_cast_segments(alg, question->plan, question->bytes) > 0;
 }
 
 /* How the row's messages go in that question. */

@@ -143,6 +143,7 @@ void ibshift_words_unfit(const struct ibshift_question *question, const struct i
     plan.segments = 1;
     for (size_t i = 0; i < ibshift_alg_count; i++) {
         const struct ibshift_alg *alg = ibshift_alg_table[i];
+        uint32_t pieces = ibshift_cast_pieces(alg);
         char reason[128];
 
         if (!ibshift_alg_serves(alg, question->collective, question->needs)) {
@@ -151,12 +152,15 @@ void ibshift_words_unfit(const struct ibshift_question *question, const struct i
         plan.radix = alg->radix_max > 0 ? 1 : 0;
         if ((alg->flags & IBSHIFT_ALG_MULTICAST) != 0 && alg == wished) {
             strcpy(text, "it needs a multicast group (coll_ibshift_multicast) of a communicator of "
-                         "three ranks or more");
-            if (plan.multicast > 0) {
+                         "three ranks or more, made in a blocking call");
+            if (plan.multicast > 0 && question->bytes > (uint64_t)pieces * plan.multicast) {
                 snprintf(text, sizeof(text),
                          "messages of its class of sizes, up to %" PRIu64
-                         " B, are longer than 8 datagrams of %u B",
-                         question->bytes, plan.multicast);
+                         " B, are longer than %u datagram%s of %u B",
+                         question->bytes, pieces, pieces == 1 ? "" : "s", plan.multicast);
+            } else if (plan.multicast > 0) {
+                snprintf(text, sizeof(text), "more than %d ranks would send at once",
+                         IBSHIFT_CAST_SENDERS);
             }
         } else if (ibshift_alg_check(alg, &plan, reason, sizeof(reason)) == 0) {
             ibshift_line_add(able, "%s%s", able->length > 0 ? ", " : "", alg->name);

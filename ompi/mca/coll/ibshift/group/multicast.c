@@ -135,11 +135,17 @@ static void explain(const struct ibshift_group *group, const struct forming *f)
     }
 }
 
+static bool casts(enum ibshift_collective collective)
+{
+    return collective == IBSHIFT_BCAST || collective == IBSHIFT_ALLGATHER ||
+           collective == IBSHIFT_ALLREDUCE;
+}
+
 bool ibshift_group_cast_is_due(const struct ibshift_group *group,
                                const struct ibshift_wanted *wanted)
 {
     return ibshift_params.multicast && !group->cast.is_known && wanted->is_blocking &&
-           wanted->collective == IBSHIFT_BCAST && group->size > 2;
+           casts(wanted->collective) && group->size > 2;
 }
 
 int ibshift_group_find(struct ibshift_group *group, const struct ibshift_wanted *wanted,
@@ -158,7 +164,11 @@ int ibshift_group_find(struct ibshift_group *group, const struct ibshift_wanted 
     if (f.join.device >= 0) {
         ibshift_join_close(&f.join);
     }
-    ibshift_choices_reconsider(&group->choices, IBSHIFT_BCAST);
+    for (int collective = 0; collective < IBSHIFT_COLLECTIVES; collective++) {
+        if (casts((enum ibshift_collective)collective)) {
+            ibshift_choices_reconsider(&group->choices, (enum ibshift_collective)collective);
+        }
+    }
     explain(group, &f);
     return rc;
 }

@@ -59,12 +59,11 @@ static const struct ibshift_param table[] = {
      .help = "Short collectives that are repeated run a list of resolved steps instead of walking "
              "their plan again. Results and messages are the same"},
     {PARAM(BOOL, multicast), .initial = false, .level = 5, .all_ranks = true,
-     .help = "Broadcast short messages by multicast where the cost model prefers it: the first "
-             "blocking broadcast of "
-             "a communicator of three ranks or more has the subnet manager make a group (by "
-             "/dev/infiniband/rdma_cm, as "
-             "any user may). "
-             "Subnets have few groups, and joining takes milliseconds: off unless asked for"},
+     .help =
+         "Send short messages of bcast, allreduce and allgather by multicast where the cost model "
+         "prefers it: the first blocking one of them in a communicator of three ranks or more "
+         "has the subnet manager make a group (by /dev/infiniband/rdma_cm, as any user may). "
+         "Subnets have few groups, and joining takes milliseconds: off unless asked for"},
     {PARAM(STRING, model), .initial_text = "", .level = 5,
      .help =
          "File with the parameters of the cost model that chooses algorithms; empty: what "
