@@ -325,6 +325,31 @@ static int apart(struct process *process)
     return bad | says(process, ibs_group_error(all), "group 1");
 }
 
+/* Rank 0 sends rank 1 nothing, which awaits something; both go on calling until one hears of it. */
+static int empty(struct process *process)
+{
+    const size_t here[] = {8, 8, 8}, less[] = {8, 0, 8};
+    const ptrdiff_t places[] = {0, 8, 16};
+    char from[24] = "", to[24];
+    const struct ibs_call call = {.collective = IBS_ALLTOALL,
+                                  .send = from,
+                                  .recv = to,
+                                  .send_counts = process->rank == 0 ? less : here,
+                                  .recv_counts = here,
+                                  .send_places = places,
+                                  .recv_places = places};
+    struct ibs_group *all;
+    int bad = expect(process, "all", ibs_group_create(process->job, 1, NULL, 0, &all), 0), rc = 0;
+
+    while (rc == 0) {
+        rc = ibs_run(all, &call);
+    }
+    fprintf(stderr, "rank %u: %s", process->rank, ibs_group_error(all));
+    return bad |
+           (process->rank == 1 ? says(process, ibs_group_error(all), "has 8 bytes here and 0 there")
+                               : 0);
+}
+
 int main(int count, char **words)
 {
     static const struct {
@@ -344,6 +369,7 @@ int main(int count, char **words)
         {"death", 4, true, 1 << 3, death},
         {"death_long", 4, true, 1 << 3, death_long},
         {"apart", 3, true, 0, apart},
+        {"empty", 3, true, 0, empty},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -2,6 +2,7 @@
  * Neighborhood collectives, and all-to-alls, in which something is wrong: each rank that lives gets an MPI error, in time.
  *     neighbor_failing unlike BYTES   on a ring, rank 1 awaits one byte more from rank 0 than the BYTES that that sends
  *     neighbor_failing empty BYTES    in an alltoallv, rank 0 sends rank 1 so many, which awaits none; -BYTES: the other way round
+ *     neighbor_failing empty_start BYTES   the same in a persistent one, which is started again and again
  *     neighbor_failing killed FORM    the last rank of a ring kills itself in the middle of many calls
  *     neighbor_failing graph -        in a graph, rank 0 has a neighbour that knows nothing of it
  *     neighbor_failing distributed -  each rank awaits the next one, which sends to the one behind it
@@ -56,10 +57,18 @@ static int unlike(int bytes)
     return rc;
 }
 
+static int start(MPI_Request *request)
+{
+    int rc = MPI_Start(request);
+
+    return rc == MPI_SUCCESS ? MPI_Wait(request, MPI_STATUS_IGNORE) : rc;
+}
+
 /* All others know of it when the connection of the two has ended. */
-static int empty(int bytes)
+static int empty(int bytes, bool is_persistent)
 {
     int scounts[64], rcounts[64], at[64] = {0}, rc = MPI_SUCCESS;
+    MPI_Request request;
     MPI_Comm comm;
 
     for (int i = 0; i < size; i++) {
@@ -74,8 +83,14 @@ static int empty(int bytes)
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    if (is_persistent) {
+        PERSISTENT(Alltoallv)
+        (send, scounts, at, MPI_BYTE, recv, rcounts, at, MPI_BYTE, comm, MPI_INFO_NULL, &request);
+    }
     for (int i = 0; i < CALLS && rc == MPI_SUCCESS; i++) {
-        rc = MPI_Alltoallv(send, scounts, at, MPI_BYTE, recv, rcounts, at, MPI_BYTE, comm);
+        rc = is_persistent
+                 ? start(&request)
+                 : MPI_Alltoallv(send, scounts, at, MPI_BYTE, recv, rcounts, at, MPI_BYTE, comm);
     }
     return rc;
 }
@@ -91,7 +106,7 @@ static int call(enum form form, MPI_Comm comm, MPI_Request *request)
         rc = MPI_Ineighbor_alltoall(send, BYTES, MPI_BYTE, recv, BYTES, MPI_BYTE, comm, request);
         break;
     default:
-        rc = MPI_Start(request);
+        return start(request);
     }
     return rc == MPI_SUCCESS ? MPI_Wait(request, MPI_STATUS_IGNORE) : rc;
 }
@@ -172,7 +187,8 @@ int main(int argc, char **argv)
     signal(SIGALRM, hangs);
     alarm(PATIENCE);
     rc = strcmp(what, "unlike") == 0        ? unlike(atoi(argv[2]))
-         : strcmp(what, "empty") == 0       ? empty(atoi(argv[2]))
+         : strcmp(what, "empty") == 0       ? empty(atoi(argv[2]), false)
+         : strcmp(what, "empty_start") == 0 ? empty(atoi(argv[2]), true)
          : strcmp(what, "killed") == 0      ? killed(argv[2])
          : strcmp(what, "graph") == 0       ? graph()
          : strcmp(what, "distributed") == 0 ? distributed()

@@ -269,6 +269,32 @@ static void who_calls_something_else_is_told_from_who_is_late(void **state)
     assert_false(is_unlike(NULL, 1, 99));
 }
 
+static void only_what_lies_behind_is_past(void **state)
+{
+    const uint32_t last = IBSHIFT_PERSISTENT_SEQ - 1,
+                   first = IBSHIFT_PERSISTENT_SEQ | 5 << IBSHIFT_RUN_BITS,
+                   runs = 1 << IBSHIFT_RUN_BITS;
+    struct ibshift_ledger ledger;
+
+    ibshift_ledger_init(&ledger);
+    assert_false(ibshift_ledger_is_past(&ledger, 0));
+    ibshift_ledger_write(&ledger, ibshift_net_comm_seq(ASKED, last));
+    assert_false(ibshift_ledger_is_past(&ledger, last)); /* it may be about to begin */
+    ibshift_ledger_write(&ledger,
+                         ibshift_net_comm_seq(ASKED, 1)); /* between, one without messages */
+    assert_true(ibshift_ledger_is_past(&ledger, last));
+    assert_false(ibshift_ledger_is_past(&ledger, 1));
+
+    assert_false(ibshift_ledger_is_past(&ledger, first));
+    ibshift_ledger_write_persistent(&ledger, ibshift_net_comm_seq(ASKED, first + runs - 1));
+    assert_false(ibshift_ledger_is_past(&ledger, first)); /* made, not started */
+    ibshift_ledger_write_persistent(&ledger, ibshift_net_comm_seq(ASKED, first + 1));
+    assert_true(ibshift_ledger_is_past(&ledger, first + runs - 1)); /* they wrap */
+    assert_true(ibshift_ledger_is_past(&ledger, first + 1));
+    assert_false(ibshift_ledger_is_past(&ledger, first + 2));
+    assert_false(ibshift_ledger_is_past(&ledger, first + runs + 1)); /* another call */
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -285,6 +311,7 @@ int main(void)
         TEST(the_oldest_of_peers_collectives_are_forgotten),
         TEST(a_death_is_heard_of_and_known),
         TEST(who_calls_something_else_is_told_from_who_is_late),
+        TEST(only_what_lies_behind_is_past),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -234,6 +234,47 @@ static void given_up_here(void **state)
     assert_arrived(&posted);
 }
 
+static bool sequel_has_begun;
+
+static bool has_ended(void *context, uint32_t comm, uint32_t seq)
+{
+    return comm == COMM && seq == 1 && sequel_has_begun;
+}
+
+/* Net 1 hears that net 0 has ended the collective: not as long as that may still send, and not before what it has sent. */
+static void one_end_is_empty(void **state)
+{
+    static const struct {
+        bool is_send;
+        size_t length;
+    } posted[] = {{false, 8}, {false, 800000}, {true, 800000}};
+
+    for (size_t i = 0; i < sizeof(posted) / sizeof(posted[0]); i++) {
+        bool is_send = posted[i].is_send;
+        struct message m, sent;
+        char text[256];
+
+        open_all(1 << 20, true);
+        ibshift_node(nets[0])->given_up.comms.has_ended = has_ended;
+        sequel_has_begun = false;
+        nets_make(&m, is_send, !is_send, 1, posted[i].length);
+        nets_make(&sent, 0, 1, 2, 40);
+        assert_true(nets_post(&m, is_send) >= 0 && nets_post(&sent, false) >= 0);
+        ibshift_net_ask(nets[1], 0, COMM, m.key.seq);
+        nets_take_all(5);
+        assert_int_equal(is_send ? m.send_status : m.recv_status, WAITING);
+        assert_true(nets_post(&sent, true) >= 0);
+        sequel_has_begun = true;
+        ibshift_net_ask(nets[1], 0, COMM, m.key.seq);
+        nets_take_all(5);
+        assert_arrived(&sent);
+        assert_int_equal(is_send ? m.send_status : m.recv_status, -EMSGSIZE);
+        ibshift_net_describe(nets[1], 0, text, sizeof(text));
+        assert_non_null(strstr(text, "bytes here and 0 there"));
+        close_all();
+    }
+}
+
 static struct ibshift_ledger ledger;
 
 static struct ibshift_ledger *ledger_of(void *context, uint32_t comm)
@@ -432,6 +473,7 @@ int main(void)
         NETS_TEST(what_is_tried_leaves),
         NETS_TEST(a_late_part),
         cmocka_unit_test(other_length),
+        cmocka_unit_test(one_end_is_empty),
         NETS_TEST(given_up_here),
         NETS_TEST(another_call_that_is_held),
         cmocka_unit_test(a_dead_process),

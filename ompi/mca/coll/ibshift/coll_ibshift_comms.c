@@ -129,23 +129,7 @@ static struct ibshift_ledger *ledger(void *context, uint32_t id)
     return NULL != module && NULL != module->group.peers ? &module->group.ledger : NULL;
 }
 
-/* A later one has begun, and none up to it runs as an op. One that runs down its tape becomes an op sooner than somebody asks twice. */
-static bool has_ended(void *context, uint32_t id, uint32_t seq)
-{
-    mca_coll_ibshift_module_t *module = find(id);
-    uint32_t last, word;
-
-    if (NULL == module || NULL == module->group.peers) {
-        return false;
-    }
-    last = (uint32_t)(atomic_load_explicit(&module->seq, memory_order_relaxed) / 2 >> 32) - 1;
-    return seq != last && ibshift_number_is_until(seq, last) &&
-           ibshift_ledger_find(&module->group.ledger, seq, &word) &&
-           !ibshift_engine_runs(ibshift_endpoint.engine, id, ibshift_number_is_until, seq);
-}
-
-const struct ibshift_net_comms ibshift_comms = {
-    .is_here = has_comm, .ledger = ledger, .has_ended = has_ended};
+const struct ibshift_net_comms ibshift_comms = {.is_here = has_comm, .ledger = ledger};
 
 int ibshift_revoke_local(struct ompi_communicator_t *comm, mca_coll_base_module_t *base)
 {

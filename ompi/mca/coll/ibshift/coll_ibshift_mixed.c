@@ -24,7 +24,7 @@ static void end(ibshift_call_t *call)
 /* The number of a stage: a run has one for each. */
 static uint32_t number_of_stage(const struct ibshift_call_mixed *own)
 {
-    uint32_t stage = (uint32_t)own->mixed.stage, runs = (1u << IBSHIFT_RUN_BITS) - 1;
+    uint32_t stage = (uint32_t)own->mixed.stage, runs = IBSHIFT_RUN_MASK;
 
     return 0 == (own->seq & IBSHIFT_PERSISTENT_SEQ)
                ? (own->seq + stage) & ~IBSHIFT_PERSISTENT_SEQ

@@ -309,14 +309,6 @@ bool ibshift_call_at_once(mca_coll_ibshift_module_t *module, struct ibshift_tape
     return true;
 }
 
-/* Down a tape, as the form does it. */
-static bool run_tape(mca_coll_ibshift_module_t *module, enum ibshift_form form,
-                     struct ibshift_tape_run *run, ompi_request_t **request)
-{
-    return IBSHIFT_BLOCKING == form ? ibshift_call_run(module, run)
-                                    : ibshift_call_at_once(module, run, request);
-}
-
 static int run_once(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                     enum ibshift_form form, const struct ibshift_job *job,
                     const struct ibshift_raw *raw, struct ibshift_tape_run *run,
@@ -349,6 +341,16 @@ static int run_once(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     return rc;
 }
 
+/* The last one that has begun, or, before the first, the one before that. */
+static void write_run(ibshift_call_t *call)
+{
+    uint32_t stages = call->tells_counts ? IBSHIFT_MIXED_STAGES : 1;
+    uint32_t run = (call->runs * stages - 1) & IBSHIFT_RUN_MASK;
+    uint64_t number = ibshift_net_comm_seq(ibshift_op_word(&call->op), call->first_seq | run);
+
+    ibshift_ledger_write_persistent(&call->module->group.ledger, number);
+}
+
 static int make_persistent(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                            const struct ibshift_job *job, ompi_request_t **request)
 {
@@ -362,9 +364,8 @@ static int make_persistent(mca_coll_ibshift_module_t *module, struct ompi_commun
     }
     atomic_store_explicit(&module->persistent, id + 1, memory_order_relaxed);
     call->first_seq = IBSHIFT_PERSISTENT_SEQ | id << IBSHIFT_RUN_BITS;
-    ibshift_ledger_write_persistent(
-        &module->group.ledger, ibshift_net_comm_seq(ibshift_op_word(&call->op), call->first_seq));
     call->runs = 0;
+    write_run(call);
     call->has_tried_tape = false;
     become_request(call);
     *request = &call->request.super;
@@ -382,7 +383,9 @@ int ibshift_call(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *
 
     if (NULL == run && IBSHIFT_PERSISTENT != form) {
         run = ibshift_tape_again(module, form, called->collective, raw);
-        if (NULL != run && run_tape(module, form, run, request)) {
+        if (NULL != run &&
+            (IBSHIFT_BLOCKING == form ? ibshift_call_run(module, run)
+                                      : ibshift_call_at_once(module, run, request))) {
             return OMPI_SUCCESS;
         }
     }
@@ -443,13 +446,13 @@ static int request_start(size_t count, ompi_request_t **requests)
 {
     for (size_t i = 0; i < count; i++) {
         ibshift_call_t *call = (ibshift_call_t *)requests[i];
-        uint32_t run = call->runs++ & ((1u << IBSHIFT_RUN_BITS) - 1);
 
         requests[i]->req_complete = REQUEST_PENDING;
         requests[i]->req_state = OMPI_REQUEST_ACTIVE;
         requests[i]->req_status.MPI_ERROR = MPI_SUCCESS;
         see();
-        start_again(call, call->first_seq | run);
+        start_again(call, call->first_seq | (call->runs++ & IBSHIFT_RUN_MASK));
+        write_run(call); /* from here on an answer that it has ended is true */
     }
     for (size_t i = 0; i < count; i++) {
         ibshift_call_linger((ibshift_call_t *)requests[i]);

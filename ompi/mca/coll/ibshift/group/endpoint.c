@@ -30,6 +30,21 @@ static void say(void *context, const char *line)
     ibshift_help_once_a_host("warning", ibshift_teller_host(), line);
 }
 
+static bool has_ended(void *context, uint32_t comm, uint32_t seq)
+{
+    const struct ibshift_ledger *ledger = own.launch->comms.ledger(context, comm);
+
+    return ledger != NULL && ibshift_engine_has_ended(ibshift_endpoint.engine, ledger, comm, seq);
+}
+
+static struct ibshift_net_comms comms_of_launch(void)
+{
+    struct ibshift_net_comms comms = own.launch->comms;
+
+    comms.has_ended = has_ended;
+    return comms;
+}
+
 /* A longer eager limit needs more memory than the same number of shorter messages. */
 static void fit_memory(struct ibshift_net_verbs_options *options)
 {
@@ -70,7 +85,7 @@ static int open_adapter(char *error, size_t size)
     options.path = ibshift_fabric_path;
     options.service_level = ibshift_params.service_level < 0 ? ibshift_fabric_service_level : NULL;
     options.say = say;
-    options.comms = own.launch->comms;
+    options.comms = comms_of_launch();
     options.has_ended = ibshift_card_has_ended;
     options.memory = ibshift_params.memory;
     options.max_eager = ibshift_params.eager_limit;
@@ -104,7 +119,7 @@ static void open_node(char *error, size_t size)
         .is_gauged = !ibshift_endpoint.is_crowded, /* there an answer costs a turn, too */
         .looks = ibshift_endpoint.is_crowded ? IBSHIFT_NODE_LOOKS_CROWDED : IBSHIFT_NODE_LOOKS,
         .card = ibshift_card_node,
-        .comms = own.launch->comms,
+        .comms = comms_of_launch(),
         .say = say};
 
     if (!ibshift_params.node || options.processes < 2) {

@@ -266,8 +266,7 @@ static int open_together(struct ibs_job *job, char *error, size_t size)
     job->launch.self = job->setup.rank;
     job->launch.processes = job->setup.ranks;
     job->launch.is_tolerant = true; /* groups go on without processes that others have lost */
-    job->launch.comms =
-        (struct ibshift_net_comms){.context = job, .is_here = is_here, .ledger = ledger};
+    job->launch.comms = (struct ibshift_net_comms){job, is_here, ledger, NULL};
     job->launch.exchange = (struct ibshift_exchange){0, receive, ibshift_params_differ};
     length = (uint32_t)ibshift_endpoint_open(&job->launch, card);
     rc = exchange(job, card, length, error, size);

@@ -21,7 +21,8 @@
 
 #include "net/net.h"
 
-enum { IBSHIFT_RUN_BITS = 12, IBSHIFT_PERSISTENT_MAX = 1 << 19, IBSHIFT_LEDGER_CALLS = 64 };
+enum { IBSHIFT_RUN_BITS = 12, IBSHIFT_RUN_MASK = (1 << IBSHIFT_RUN_BITS) - 1 };
+enum { IBSHIFT_PERSISTENT_MAX = 1 << 19, IBSHIFT_LEDGER_CALLS = 64 };
 #define IBSHIFT_PERSISTENT_SEQ UINT32_C(0x80000000)
 
 /* Two ranks call different collectives under one number: the first words of their keys. */
@@ -53,7 +54,7 @@ static inline uint32_t ibshift_ledger_place(uint32_t seq)
            (IBSHIFT_LEDGER_CALLS - 1);
 }
 
-/* A persistent call, whichever of its runs is named. */
+/* A persistent call, and the last of its runs that has begun. */
 static inline void ibshift_ledger_write_persistent(struct ibshift_ledger *ledger, uint64_t comm_seq)
 {
     atomic_store_explicit(&ledger->calls[1][ibshift_ledger_place((uint32_t)(comm_seq >> 32))],
@@ -72,11 +73,32 @@ static inline bool ibshift_ledger_find(const struct ibshift_ledger *ledger, uint
     return (((uint32_t)(call >> 32) ^ seq) >> (is_persistent ? IBSHIFT_RUN_BITS : 0)) == 0;
 }
 
-/* Of two numbers, not persistent ones, which are less than half of all apart. */
+/* Of two numbers, or of two runs of one persistent call, which are less than half of all apart. */
 static inline bool ibshift_number_is_until(uint32_t number, uint32_t last)
 {
-    return ((number | last) & IBSHIFT_PERSISTENT_SEQ) == 0 &&
-           (last - number) << 1 < IBSHIFT_PERSISTENT_SEQ;
+    uint32_t bits = (number & IBSHIFT_PERSISTENT_SEQ) != 0 ? IBSHIFT_RUN_BITS : 31;
+
+    return (number ^ last) >> bits == 0 && (last - number) << (32 - bits) >> 31 == 0;
+}
+
+/* Whether it had begun before what this thread does now: a later call has, or the last run of a persistent one, which is written
+ * after its start. */
+static inline bool ibshift_ledger_is_past(const struct ibshift_ledger *ledger, uint32_t seq)
+{
+    uint32_t word, i = 1;
+
+    if (!ibshift_ledger_find(ledger, seq, &word)) {
+        return false;
+    }
+    if ((seq & IBSHIFT_PERSISTENT_SEQ) != 0) {
+        return ibshift_number_is_until(
+            seq, (uint32_t)(atomic_load(&ledger->calls[1][ibshift_ledger_place(seq)]) >> 32));
+    }
+    while (i < IBSHIFT_LEDGER_CALLS &&
+           !ibshift_ledger_find(ledger, (seq + i) & ~IBSHIFT_PERSISTENT_SEQ, &word)) {
+        i++;
+    }
+    return i < IBSHIFT_LEDGER_CALLS;
 }
 
 /* In words, the same on all ranks: communicator.number, or communicator.pID.RUN of a persistent one. */

@@ -240,6 +240,25 @@ static void asked(struct ibshift_node_peer *peer, const struct ibshift_node_cell
 static void asked_after(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
 {
     ibshift_given_up_asked(&peer->net->net, peer->number, &cell->key);
+    if (ibshift_given_up_has_ended(&peer->net->net, &cell->key)) {
+        ibshift_nn_tell(peer, IBSHIFT_NODE_ENDED, &cell->key, 0, 0);
+    }
+}
+
+static void find_empty(struct ibshift_node_note *note, const void *key)
+{
+    const struct ibshift_net_key *ended = key;
+
+    if (ibshift_net_is_of(&note->match.key, ended->comm, ended->seq) &&
+        ibshift_nn_is_posted(note) && !note->is_revoking) {
+        ibshift_nn_mismatch(note->peer, &note->match.key, note->length, 0);
+    }
+}
+
+/* What is still posted has no other side. */
+static void ended_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
+{
+    ibshift_nn_each(peer, find_empty, &cell->key);
 }
 
 static void broken_by_peer(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
@@ -299,6 +318,7 @@ static void (*const cell_handlers[])(struct ibshift_node_peer *peer,
     [IBSHIFT_NODE_REVOKE] = ibshift_nn_revoke_came,
     [IBSHIFT_NODE_ASK] = asked,
     [IBSHIFT_NODE_ASK_AFTER] = asked_after,
+    [IBSHIFT_NODE_ENDED] = ended_came,
     [IBSHIFT_NODE_ABORT] = abort_came,
     [IBSHIFT_NODE_BREAK] = broken_by_peer,
 };

@@ -29,7 +29,7 @@
 
 enum {
     IBSHIFT_NODE_MAGIC = 0x6e736269,
-    IBSHIFT_NODE_VERSION = 5,
+    IBSHIFT_NODE_VERSION = 6,
     IBSHIFT_NODE_CELLS = 64,
     IBSHIFT_NODE_CELL_DATA = 40,
     IBSHIFT_NODE_LINE =
@@ -52,6 +52,7 @@ enum ibshift_node_kind {
     IBSHIFT_NODE_REVOKED,   /* nothing will */
     IBSHIFT_NODE_ASK,       /* a long message has waited for its grant: is its length wrong? */
     IBSHIFT_NODE_ASK_AFTER, /* does the receiver still take part in the collective? */
+    IBSHIFT_NODE_ENDED,     /* not any more: it has ended it, after all that is before this cell */
     IBSHIFT_NODE_ABORT,     /* the sender has given the collective up */
     IBSHIFT_NODE_BREAK,     /* and all that goes on between the two; value says why */
 };

@@ -442,7 +442,8 @@ void ibshift_nn_mismatch(struct ibshift_node_peer *peer, const struct ibshift_ne
                          uint64_t here, uint64_t there)
 {
     ibshift_nn_break(peer, -EMSGSIZE,
-                     "message %u of collective %u on communicator %u: %llu bytes here, %llu there",
+                     "message %u of collective %u on communicator %u has %llu bytes here and %llu "
+                     "there",
                      key->tag, key->seq, ibshift_net_comm(key->comm), (unsigned long long)here,
                      (unsigned long long)there);
 }
