@@ -7,6 +7,8 @@
  *     counts long TIMES [stopped]       blocking alltoallv with equal counts, then so often with one block that is long, from rank 0 to
  *                                       rank 1; stopped: until rank 0 has been in the middle of it for more than 2 seconds, stopped by
  *                                       the last rank, which has no long block and so has ended the call
+ *     counts overlap COUNT              alltoallv of blocks that all begin at one place, to places that overlap, which MPI forbids:
+ *                                       what is written there may be anything, but nothing else, and nobody hangs
  *     counts unlike FORM NAME FROM TO   rank TO awaits one int more from rank FROM than that sends: an MPI error, and nobody hangs
  * FORM: blocking, nonblocking, recurring (blocking, after calls with equal counts). NAME: alltoallv, gatherv (TO is the root), scatterv (FROM is).
  */
@@ -85,7 +87,9 @@ static void call_once(int counts[][RANKS_MOST], int call, enum how how)
     int *out, *in;
     int outs = 0, ins = 0, wrong = 0;
 
-    for (int i = 0; i < size; i++) {
+    for (int at = 0; at < size; at++) {
+        int i = call % 2 == 0 ? at : size - 1 - at; /* displacements run backwards */
+
         scounts[i] = counts[rank][i];
         rcounts[i] = counts[i][rank];
         sdispls[i] = outs;
@@ -129,6 +133,30 @@ static void call_once(int counts[][RANKS_MOST], int call, enum how how)
     }
     free(out);
     free(in);
+}
+
+static int overlap(int count)
+{
+    int counts[RANKS_MOST], sdispls[RANKS_MOST] = {0}, rdispls[RANKS_MOST];
+    int step = count / 2, end = (size - 1) * step + count;
+    int *out = calloc((size_t)count, sizeof(int)), *in = calloc((size_t)end + 1, sizeof(int));
+
+    for (int i = 0; i < size; i++) {
+        counts[i] = count;
+        rdispls[i] = (size - 1 - i) * step;
+    }
+    in[end] = size;
+    for (int i = 0; i < count; i++) {
+        out[i] = rank + 1;
+    }
+    for (int call = 0; call < CALLS; call++) {
+        MPI_Alltoallv(out, counts, sdispls, MPI_INT, in, counts, rdispls, MPI_INT, MPI_COMM_WORLD);
+        CHECK(in[0] == size && in[end - 1] == 1 && in[end] == size, "call %d: %d, %d, %d", call,
+              in[0], in[end - 1], in[end]);
+    }
+    free(out);
+    free(in);
+    return 0;
 }
 
 static int changes(uint64_t random)
@@ -339,6 +367,8 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (size <= RANKS_MOST && argc == 3 && strcmp(argv[1], "change") == 0) {
         rc = changes(strtoull(argv[2], NULL, 0));
+    } else if (size <= RANKS_MOST && argc == 3 && strcmp(argv[1], "overlap") == 0) {
+        rc = overlap(atoi(argv[2]));
     } else if (size <= RANKS_MOST && argc == 3 && strcmp(argv[1], "recur") == 0) {
         rc = recurs(strtoull(argv[2], NULL, 0));
     } else if (size <= RANKS_MOST && argc >= 3 && strcmp(argv[1], "long") == 0) {

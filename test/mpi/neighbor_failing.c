@@ -3,6 +3,8 @@
  *     neighbor_failing unlike BYTES   on a ring, rank 1 awaits one byte more from rank 0 than the BYTES that that sends
  *     neighbor_failing empty BYTES    in an alltoallv, rank 0 sends rank 1 so many, which awaits none; -BYTES: the other way round
  *     neighbor_failing empty_start BYTES   the same in a persistent one, which is started again and again
+ *     neighbor_failing twice BYTES    a persistent alltoallv is started, and started again before it has ended
+ *     neighbor_failing sums FORM      in an alltoallv, rank 0 has 2^64 bytes for the others, and so for all 0 where nobody looks
  *     neighbor_failing killed FORM    the last rank of a ring kills itself in the middle of many calls
  *     neighbor_failing graph -        in a graph, rank 0 has a neighbour that knows nothing of it
  *     neighbor_failing distributed -  each rank awaits the next one, which sends to the one behind it
@@ -111,6 +113,51 @@ static int call(enum form form, MPI_Comm comm, MPI_Request *request)
     return rc == MPI_SUCCESS ? MPI_Wait(request, MPI_STATUS_IGNORE) : rc;
 }
 
+static int twice(int bytes)
+{
+    int counts[64], at[64] = {0}, rc;
+    MPI_Request request;
+
+    for (int i = 0; i < size; i++) {
+        counts[i] = bytes;
+    }
+    PERSISTENT(Alltoallv)
+    (send, counts, at, MPI_BYTE, recv, counts, at, MPI_BYTE, MPI_COMM_WORLD, MPI_INFO_NULL,
+     &request);
+    for (int turn = 0; turn < 3; turn++) {
+        CHECK(MPI_Start(&request) == MPI_SUCCESS, "turn %d: the first start", turn);
+        rc = MPI_Start(&request);
+        CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS, "turn %d: the wait", turn);
+    }
+    return rc == MPI_ERR_REQUEST ? rc : MPI_SUCCESS;
+}
+
+static int sums(const char *form)
+{
+    int counts[64], at[64] = {0}, rc = MPI_SUCCESS;
+    MPI_Datatype many, most;
+    MPI_Request request;
+
+    MPI_Type_contiguous(1 << 30, MPI_BYTE, &many);
+    MPI_Type_contiguous(16, many, &most);
+    MPI_Type_commit(&most);
+    for (int i = 0; i < size; i++) {
+        counts[i] = rank == 0 ? 1 << 30 : 8;
+    }
+    for (int i = 0; i < 2 && rc == MPI_SUCCESS; i++) {
+        MPI_Datatype type = rank == 0 ? most : MPI_BYTE;
+
+        if (strcmp(form, form_names[FORM_BLOCKING]) == 0) {
+            rc = MPI_Alltoallv(send, counts, at, type, recv, counts, at, type, MPI_COMM_WORLD);
+        } else {
+            rc = MPI_Ialltoallv(send, counts, at, type, recv, counts, at, type, MPI_COMM_WORLD,
+                                &request);
+            rc = rc == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : rc;
+        }
+    }
+    return rank != 0 || rc == MPI_ERR_COUNT ? rc : MPI_SUCCESS;
+}
+
 static int killed(const char *name)
 {
     MPI_Comm comm = make_ring();
@@ -189,6 +236,8 @@ int main(int argc, char **argv)
     rc = strcmp(what, "unlike") == 0        ? unlike(atoi(argv[2]))
          : strcmp(what, "empty") == 0       ? empty(atoi(argv[2]), false)
          : strcmp(what, "empty_start") == 0 ? empty(atoi(argv[2]), true)
+         : strcmp(what, "twice") == 0       ? twice(atoi(argv[2]))
+         : strcmp(what, "sums") == 0        ? sums(argv[2])
          : strcmp(what, "killed") == 0      ? killed(argv[2])
          : strcmp(what, "graph") == 0       ? graph()
          : strcmp(what, "distributed") == 0 ? distributed()

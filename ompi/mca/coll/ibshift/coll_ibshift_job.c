@@ -199,8 +199,8 @@ static void describe_bcast(const mca_coll_ibshift_module_t *module, const struct
     job->bytes = bytes_of(&job->recv);
 }
 
-int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
-                         const struct ibshift_called *called, struct ibshift_job *job)
+static int describe(const mca_coll_ibshift_module_t *module, const struct ibshift_called *called,
+                    struct ibshift_job *job)
 {
     const struct ibshift_raw *raw = &called->raw;
 
@@ -227,6 +227,42 @@ int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
         return describe_reduction(module, raw, job);
     }
     return OMPI_SUCCESS;
+}
+
+/* No memory has 2^63 bytes, but counts times sizes may come to that. Of few small elements nothing need be added up. */
+static bool is_countable(const struct ibshift_side *side)
+{
+    uint32_t blocks = IBSHIFT_SIDE_VECTOR == side->shape ? 1 : side->blocks;
+    bool is_counted = IBSHIFT_NO_ARRAY != side->counts;
+    bool are_ints = is_counted ? 4 == ibshift_array_width(side->counts) : side->count <= INT_MAX;
+    double sum = 0;
+
+    if (IBSHIFT_SIDE_ABSENT == side->shape ||
+        (NULL == side->types && are_ints && ibshift_type_size(side->type) < UINT32_MAX / blocks)) {
+        return true;
+    }
+    for (uint32_t i = 0; i < blocks; i++) {
+        size_t count = is_counted ? (size_t)ibshift_array_at(side->counts, i) : side->count;
+
+        if (NULL == side->there || side->there[i]) {
+            sum += (double)count *
+                   ibshift_type_size(NULL != side->types ? side->types[i] : side->type);
+        }
+    }
+    return sum < 0x1p63;
+}
+
+int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
+                         const struct ibshift_called *called, struct ibshift_job *job)
+{
+    int rc = describe(module, called, job);
+
+    if (OMPI_SUCCESS == rc && !(is_countable(&job->send) && is_countable(&job->recv))) {
+        ibshift_help("too-many-bytes", called->name, module->group.name, module->group.rank,
+                     ompi_process_info.nodename);
+        return MPI_ERR_COUNT;
+    }
+    return rc;
 }
 
 struct ibshift_wanted ibshift_job_wanted(const struct ibshift_job *job, enum ibshift_form form)

@@ -447,6 +447,11 @@ static int request_start(size_t count, ompi_request_t **requests)
     for (size_t i = 0; i < count; i++) {
         ibshift_call_t *call = (ibshift_call_t *)requests[i];
 
+        if (OMPI_REQUEST_ACTIVE == requests[i]->req_state) {
+            ibshift_help("started-twice", call->name, call->module->group.name,
+                         call->module->group.rank, ompi_process_info.nodename);
+            return MPI_ERR_REQUEST;
+        }
         requests[i]->req_complete = REQUEST_PENDING;
         requests[i]->req_state = OMPI_REQUEST_ACTIVE;
         requests[i]->req_status.MPI_ERROR = MPI_SUCCESS;
