@@ -229,19 +229,14 @@ static int describe(const mca_coll_ibshift_module_t *module, const struct ibshif
     return OMPI_SUCCESS;
 }
 
-/* No memory has 2^63 bytes, but counts times sizes may come to that. Of few small elements nothing need be added up. */
+/* No memory has 2^63 bytes, but counts times sizes may come to that. */
 static bool is_countable(const struct ibshift_side *side)
 {
     uint32_t blocks = IBSHIFT_SIDE_VECTOR == side->shape ? 1 : side->blocks;
-    bool is_counted = IBSHIFT_NO_ARRAY != side->counts;
-    bool are_ints = is_counted ? 4 == ibshift_array_width(side->counts) : side->count <= INT_MAX;
     double sum = 0;
 
-    if (IBSHIFT_SIDE_ABSENT == side->shape ||
-        (NULL == side->types && are_ints && ibshift_type_size(side->type) < UINT32_MAX / blocks)) {
-        return true;
-    }
-    for (uint32_t i = 0; i < blocks; i++) {
+    for (uint32_t i = 0; IBSHIFT_SIDE_ABSENT != side->shape && i < blocks; i++) {
+        bool is_counted = IBSHIFT_NO_ARRAY != side->counts;
         size_t count = is_counted ? (size_t)ibshift_array_at(side->counts, i) : side->count;
 
         if (NULL == side->there || side->there[i]) {
