@@ -134,24 +134,6 @@ static const struct scene {
      .sent = {{.from = 1, .to = 2, .bytes = 20 * MTU},
               {.from = 0, .to = 2, .bytes = 10 * MTU},
               {.from = 0, .to = 3, .bytes = MTU, .comes = WAY + 3 * PACKET}}},
-    /* In the first slot only 2 is wanted; in the second each output serves another input. */
-    {"matching begins at the multiples of a packet's time",
-     "kary:4,1",
-     {.arbiter = SIM_MATCH},
-     {{.from = 0, .to = 2, .bytes = MTU, .comes = 2 * PACKET + FLIGHT},
-      {.from = 1, .to = 2, .bytes = MTU, .comes = 3 * PACKET + FLIGHT},
-      {.from = 0, .to = 3, .bytes = MTU, .comes = 3 * PACKET + FLIGHT},
-      {.from = 1, .to = 3, .bytes = MTU, .comes = 4 * PACKET + FLIGHT}}},
-    /* 2 and 3 both grant to host 0, which accepts 2; then 3 grants to host 1. */
-    {"a second iteration: no slot is lost",
-     "kary:4,1",
-     {.arbiter = SIM_MATCH, .reads = 1},
-     {{.from = 0, .to = 1, .bytes = MTU / 4, .comes = PACKET + PART + FLIGHT},
-      {.from = 0, .to = 2, .bytes = MTU / 4, .comes = 2 * PACKET + PART + FLIGHT},
-      {.from = 0, .to = 3, .bytes = MTU / 4, .comes = 3 * PACKET + PART + FLIGHT},
-      {.from = 1, .to = 0, .bytes = MTU / 4},
-      {.from = 1, .to = 2, .bytes = MTU / 4, .comes = 3 * PACKET + PART + FLIGHT},
-      {.from = 1, .to = 3, .bytes = MTU / 4, .comes = 2 * PACKET + PART + FLIGHT}}},
     /* The first takes the cable to 2, the second leaves half a packet later than it could, and the
      * third comes while that leaves. */
     {"one read: what waits for a free output waits for the packet that leaves the input",
@@ -191,7 +173,6 @@ static void scene(const struct scene *s)
     options.lanes = s->set.lanes > 0 ? s->set.lanes : options.lanes;
     options.reads = s->set.reads > 0 ? s->set.reads : options.reads;
     options.burst = s->set.burst;
-    options.arbiter = s->set.arbiter;
     set_up(&b, s->fabric, &options);
     for (; count < 8 && s->sent[count].bytes > 0; count++) {
         struct sim_flow flow = {.user = count,
@@ -336,18 +317,15 @@ static void deadlock(void **state)
     uint32_t links[8];
 
     options.buffer = MTU;
-    for (int arbiter = SIM_ROUND_ROBIN; arbiter <= SIM_MATCH; arbiter++) {
-        options.arbiter = (enum sim_arbiter)arbiter;
-        ring_of(&b, &options);
-        assert_true(b.count < 5);
-        assert_int_equal(sim_fabric_deadlock(b.fabric, links, 8), 5);
-        for (int i = 0; i < 5; i++) { /* each leads to the next one's switch */
-            uint32_t node = ibshift_port_neighbour(b.graph, links[i]);
+    ring_of(&b, &options);
+    assert_true(b.count < 5);
+    assert_int_equal(sim_fabric_deadlock(b.fabric, links, 8), 5);
+    for (int i = 0; i < 5; i++) { /* each leads to the next one's switch */
+        uint32_t node = ibshift_port_neighbour(b.graph, links[i]);
 
-            assert_int_equal(b.graph->ports[links[(i + 1) % 5]].node, node);
-        }
-        tear_down(&b);
+        assert_int_equal(b.graph->ports[links[(i + 1) % 5]].node, node);
     }
+    tear_down(&b);
 }
 
 /* The same on two lanes that change where the ring closes. */
@@ -387,22 +365,19 @@ static void busy_is_not_stuck(void **state)
     int kind, events = 0;
 
     options.buffer = 2 * MTU;
-    for (int arbiter = SIM_ROUND_ROBIN; arbiter <= SIM_MATCH; arbiter++) {
-        options.arbiter = (enum sim_arbiter)arbiter;
-        set_up(&b, "kary:4,2", &options);
-        for (uint32_t h = 1; h < 16; h++) {
-            send(&b, h, h, 0, 6 * MTU);
-            send(&b, 16 + h, h, h == 15 ? 1 : h + 1, 6 * MTU);
-        }
-        while (sim_queue_pop(&b.queue, &event, &kind)) {
-            sim_fabric_event(b.fabric, kind, &event);
-            if (++events % 16 == 0) {
-                assert_int_equal(sim_fabric_deadlock(b.fabric, NULL, 0), 0);
-            }
-        }
-        assert_int_equal(b.count, 30);
-        tear_down(&b);
+    set_up(&b, "kary:4,2", &options);
+    for (uint32_t h = 1; h < 16; h++) {
+        send(&b, h, h, 0, 6 * MTU);
+        send(&b, 16 + h, h, h == 15 ? 1 : h + 1, 6 * MTU);
     }
+    while (sim_queue_pop(&b.queue, &event, &kind)) {
+        sim_fabric_event(b.fabric, kind, &event);
+        if (++events % 16 == 0) {
+            assert_int_equal(sim_fabric_deadlock(b.fabric, NULL, 0), 0);
+        }
+    }
+    assert_int_equal(b.count, 30);
+    tear_down(&b);
 }
 
 int main(void)

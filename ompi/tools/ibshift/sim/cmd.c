@@ -74,7 +74,6 @@ static void sim_print_json(const struct sim_command *c)
     json_value(&j, "bytes", "%.0f", c->size);
     json_value(&j, "burst", "%u", c->fabric.burst);
     json_value(&j, "piece", "%zu", c->task.piece);
-    json_text(&j, "arbiter", sim_arbiter_names[c->fabric.arbiter]);
     json_value(&j, "unit", "%.6g", (double)c->unit / 1e12);
     json_value(&j, "ideal", "%.9g", (double)c->ideal / 1e12);
     if (has_ended(c)) {

@@ -58,9 +58,8 @@ struct sim_command {
     uint32_t busiest; /* link that sets it */
 };
 
-/* By enum sim_arbiter, sim_chooser and sim_pattern; end with NULL. */
-extern const char *const sim_arbiter_names[], *const sim_chooser_names[],
-                                                  *const sim_pattern_names[];
+/* By enum sim_chooser and sim_pattern; end with NULL. */
+extern const char *const sim_chooser_names[], *const sim_pattern_names[];
 
 /* Options of all ways to simulate; argc and argv as in main(). CLI_OK with args.helped, or not. */
 int sim_options_parse(struct sim_command *c, int argc, char **argv);

@@ -15,7 +15,6 @@ enum {
     WORDS_MAX = 64,      /* of a line of --jobs */
 };
 
-const char *const sim_arbiter_names[] = {"rr", "islip", NULL};
 const char *const sim_chooser_names[] = {"queues", "credits", "chance", NULL};
 const char *const sim_pattern_names[] = {"random", "shift", "reversal", "transpose", NULL};
 
@@ -89,9 +88,6 @@ static const struct cli_option other_options[] = {
     {"--json", 'j', CLI_FLAG, NULL, "the same as a JSON object", .where = &given.json},
     {"--quiet", 0, CLI_FLAG, NULL, "no progress bar", .where = &given.quiet},
     /* Lanes, and how switches choose. */
-    {"--arbiter", 0, CLI_CHOICE, "NAME",
-     "of switches: rr (outputs in turn) or islip (matching in slots) (default: rr)",
-     .where = &given.fabric.arbiter, .words = sim_arbiter_names},
     {"--adaptive", 0, CLI_FLAG, NULL,
      "switches choose among shortest routes, packet by packet, by the length of queues",
      .where = &given.fabric.is_adaptive},

@@ -1,7 +1,8 @@
 /*
  * A fabric at work, packet by packet: messages are cut into packets, each follows the forwarding
- * tables through switches with one buffer a port and VL, credits, and an arbiter (see
- * enum sim_arbiter) that takes from any input which has less than `reads` packets leaving it.
+ * tables through switches with one buffer a port and VL, credits, and a queue for each output at each
+ * input, so that no head of line blocks another output's packets. An output takes from the inputs in
+ * turn, as soon as it can, from any which has less than `reads` packets leaving it.
  * Cut-through: a packet may leave while it still comes in.
  *
  * Timing of one packet that starts on a cable at t: its head asks for the next output at
@@ -26,16 +27,6 @@ enum {
     SIM_KINDS_NET = 17,   /* below this one the net's, and then comes the traffic's */
 };
 
-/* How a switch chooses the packets that leave. */
-enum sim_arbiter {
-    /* A queue for each output at each input, so that no head of line blocks another output's
-     * packets; each output takes from the inputs in turn, as soon as it can. */
-    SIM_ROUND_ROBIN,
-    /* The same queues, but once in the time of a full packet outputs grant and inputs accept, each
-     * in turn, until nothing more can be matched. */
-    SIM_MATCH,
-};
-
 /* What an adaptive switch chooses an output by. */
 enum sim_chooser {
     SIM_BY_QUEUES,  /* fewest packets that wait for it in the switch */
@@ -49,7 +40,6 @@ struct sim_fabric_options {
     uint32_t lanes;  /* VLs, 1 .. SIM_LANES_MAX; a service level uses VL sl % lanes */
     uint32_t reads;  /* packets that leave the buffer of one port at once */
     uint32_t burst;  /* packets of one message that a host sends before the next one's; 0: 1 */
-    enum sim_arbiter arbiter;
     /* A packet may leave through any port that is on a shortest way to its host's switch, and takes
      * the one that the chooser says; else as the forwarding tables say. What follows is of that. */
     bool is_adaptive;
@@ -137,7 +127,6 @@ enum sim_fabric_kind {
     SIM_CREDIT,   /* the sender at port a learns of room behind it: b = bytes | lane << 16 */
     SIM_DELIVERY, /* packet a is wholly at its host, behind port b */
     SIM_DUE,      /* a message of the host at port a may send again */
-    SIM_SLOT,     /* the switch of port a matches its inputs and outputs */
 };
 
 enum sim_packet_flag { SIM_PACKET_OTHER = 1 };
@@ -235,10 +224,8 @@ struct sim_fabric {
     uint32_t packet_room, packet_used, unused_packet;
     struct sim_active *flows;
     uint32_t flow_room, flow_used, unused_flow;
-    uint32_t *ring; /* [host port]: the message that sends next, or SIM_NONE */
-    uint32_t *row;  /* [host port]: packets that it has sent in its turn */
-    uint64_t *slot; /* [switch]: when SIM_SLOT is on its way, or SIM_NEVER */
-    uint64_t slot_length;
+    uint32_t *ring;  /* [host port]: the message that sends next, or SIM_NONE */
+    uint32_t *row;   /* [host port]: packets that it has sent in its turn */
     uint64_t *woken; /* [host port]: when SIM_DUE is on its way, or SIM_NEVER */
     struct sim_fabric_stats stats;
     uint64_t *bins;     /* [port * options.bins + bin]: ps that the cable was busy, or NULL */

@@ -8,7 +8,7 @@
 static int check_options(const struct sim_fabric_options *o, struct ibshift_error *err)
 {
     assert(o->mtu >= 1 && o->mtu <= SIM_MTU_MAX && o->reads >= 1 && o->reads <= 255);
-    assert(o->lanes >= 1 && o->lanes <= SIM_LANES_MAX && o->arbiter <= SIM_MATCH);
+    assert(o->lanes >= 1 && o->lanes <= SIM_LANES_MAX);
     if (o->buffer / o->lanes < o->mtu || o->buffer > SIM_BUFFER_MAX) {
         return ibshift_fail(err, -EINVAL,
                             "a buffer of %u bytes a port: each of the %u VL%s needs room for a "
@@ -51,7 +51,6 @@ static int rate_class(struct sim_fabric *f, uint32_t port, struct ibshift_error 
     rate = &f->rate[f->rates];
     rate->megabits = megabits;
     rate->full = sim_bytes_time(rate, f->options.mtu);
-    f->slot_length = rate->full < f->slot_length ? rate->full : f->slot_length;
     rate->sent = sim_queue_bucket(f->queue, SIM_SENT, rate->full);
     rate->credit = sim_queue_bucket(f->queue, SIM_CREDIT, rate->full + f->options.flight);
     rate->delivery = sim_queue_bucket(f->queue, SIM_DELIVERY, rate->full + f->options.flight);
@@ -125,12 +124,10 @@ static void allocate(struct sim_fabric *f)
     f->ring = sim_zeroed(ports, sizeof(*f->ring));
     f->woken = sim_zeroed(ports, sizeof(*f->woken));
     f->row = sim_zeroed(ports, sizeof(*f->row));
-    f->slot = sim_zeroed(switches, sizeof(*f->slot));
     f->bin_width = 1000;
     if (f->options.bins > 0) {
         f->bins = sim_zeroed(ports * f->options.bins, sizeof(*f->bins));
     }
-    memset(f->slot, 0xff, switches * sizeof(*f->slot)); /* SIM_NEVER */
     queues = lay_queues(f);
     f->queues = sim_zeroed(queues, sizeof(*f->queues));
     memset(f->queues, 0xff, queues * sizeof(*f->queues)); /* SIM_NONE */
@@ -151,7 +148,6 @@ int sim_fabric_create(const struct ibshift_fabric *graph, const struct sim_fabri
     f->options = *options;
     f->user = *user;
     f->queue = queue;
-    f->slot_length = SIM_NEVER;
     f->unused_packet = f->unused_flow = SIM_NONE;
     f->head_bucket = sim_queue_bucket(queue, SIM_HEAD, options->flight + options->routing);
     allocate(f);
@@ -174,9 +170,9 @@ void sim_fabric_free(struct sim_fabric *f)
     if (f == NULL) {
         return;
     }
-    void *const all[] = {f->ports, f->credit,  f->wanted, f->wants,  f->full,   f->nearer,
-                         f->steps, f->way,     f->ring,   f->woken,  f->row,    f->slot,
-                         f->bins,  f->packets, f->flows,  f->queues, f->recent, (void *)f};
+    void *const all[] = {f->ports,   f->credit, f->wanted, f->wants,  f->full,  f->nearer,
+                         f->steps,   f->way,    f->ring,   f->woken,  f->row,   f->bins,
+                         f->packets, f->flows,  f->queues, f->recent, (void *)f};
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         free(all[i]);

@@ -107,95 +107,15 @@ static int next_input(const struct sim_fabric *f, uint32_t out, unsigned *lane)
     return -1;
 }
 
-static void match_soon(struct sim_fabric *f, uint32_t port)
-{
-    uint64_t *slot = &f->slot[f->ports[port].sw], length = f->slot_length;
-
-    if (*slot == SIM_NEVER) {
-        *slot = (f->queue->now + length - 1) / length * length;
-        sim_queue_at(f->queue, *slot, SIM_SLOT, port, 0);
-    }
-}
-
 /* An output that is free takes the next packet, if there is one that may go. */
 static void arbitrate(struct sim_fabric *f, uint32_t out)
 {
     unsigned lane;
     int input;
 
-    if (f->options.arbiter == SIM_MATCH) {
-        match_soon(f, out);
-        return;
-    }
     input = next_input(f, out, &lane);
     if (input >= 0) {
         forward(f, out, f->ports[out].first + (uint32_t)input, lane);
-    }
-}
-
-/* How far the output is from the one that is next for the input. */
-static unsigned places_on(const struct sim_port *in, unsigned number)
-{
-    return (number + in->ports - in->read_turn % in->ports) % in->ports;
-}
-
-/* What iSLIP does: turns move on by the matches of the first iteration only, so that nobody
- * starves. */
-static void accept(struct sim_fabric *f, uint32_t out, uint32_t input, unsigned lane, bool is_first)
-{
-    struct sim_port *port = &f->ports[out], before = *port;
-
-    forward(f, out, input, lane);
-    if (is_first) {
-        f->ports[input].read_turn = (uint8_t)(port->number + 1);
-    } else {
-        port->turn = before.turn;
-        port->lane_turn = before.lane_turn;
-    }
-}
-
-/* One iteration: every output that can grants to an input, every input accepts one grant. */
-static bool match_once(struct sim_fabric *f, uint32_t first, unsigned ports, bool is_first)
-{
-    int16_t granted[256]; /* to each input: by which output */
-    uint8_t lanes[256];   /* of each output's grant */
-    bool is_new = false;
-
-    memset(granted, 0xff, sizeof(granted)); /* -1 */
-    for (unsigned number = 0; number < ports; number++) {
-        unsigned lane;
-        int input = next_input(f, first + number, &lane);
-
-        if (input >= 0) {
-            const struct sim_port *in = &f->ports[first + (uint32_t)input];
-            int other = granted[input];
-
-            lanes[number] = (uint8_t)lane;
-            if (other < 0 || places_on(in, number) < places_on(in, (unsigned)other)) {
-                granted[input] = (int16_t)number;
-            }
-        }
-    }
-    for (unsigned number = 0; number < ports; number++) {
-        if (granted[number] >= 0) {
-            unsigned out = (unsigned)granted[number];
-
-            accept(f, first + out, first + number, lanes[out], is_first);
-            is_new = true;
-        }
-    }
-    return is_new;
-}
-
-static void match(struct sim_fabric *f, uint32_t port)
-{
-    uint32_t first = f->ports[port].first;
-    unsigned ports = f->ports[port].ports;
-
-    f->slot[f->ports[port].sw] = SIM_NEVER;
-    if (match_once(f, first, ports, true)) {
-        while (match_once(f, first, ports, false)) {
-        }
     }
 }
 
@@ -295,9 +215,6 @@ void sim_fabric_event(struct sim_fabric *f, int kind, const struct sim_event *ev
     case SIM_HEAD:
     case SIM_READY:
         head_arrives(f, event->a, event->b, kind == SIM_READY);
-        return;
-    case SIM_SLOT:
-        match(f, port);
         return;
     case SIM_SENT:
         f->ports[port].is_busy = 0;
