@@ -1,21 +1,21 @@
-/* The use of links over time, as a picture: a row per link, grouped by where the links lead. */
+/* The use of links over time, as a picture in SVG: a row per link, grouped by where the links lead. */
 #include "sim/cmd.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "svg.h"
 #include "fabric/shape/shape.h"
 
 enum {
     ROWS_MAX = 66, /* more cannot be told apart on a page */
-    BINS_MAX = 256,
+    BINS = 256,
     LEFT = 150,
     WIDTH = 720,
     TOP = 84,
     BODY = 280,
     GAP = 10,
+    RIGHT = 90,
     LEVELS_ALIKE = 100, /* between switches of one level: behind all ways up */
     LEVELS_DOWN = 200,
 };
@@ -31,10 +31,58 @@ struct picture {
     const struct sim_command *c;
     struct ibshift_shape shape;
     struct row *rows;
-    uint32_t count, drawn, groups;
-    uint64_t end; /* ps: of the axis */
+    uint32_t count, groups;
+    double time, end; /* ps: of the run, of the axis */
     double pitch, y;
 };
+
+/* The fuller the darker: a full link is what an all-to-all wants, so no colour of alarm. */
+static const struct {
+    double least; /* share of the time */
+    const char *color, *words;
+} uses[] = {
+    {0, "#ffffff", "idle"},
+    {0.02, "#e4e4e4", "2 to 30 %"},
+    {0.3, "#b8ddf4", "30 to 60 %"},
+    {0.6, "#56b4e9", "60 to 90 %"},
+    {0.9, "#0072b2", "90 % and more"},
+};
+enum { USES = sizeof(uses) / sizeof(uses[0]) };
+
+static void escape(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '&' || *text == '<' || *text == '>') {
+            fprintf(out, "&#%d;", *text);
+        } else {
+            fputc(*text, out);
+        }
+    }
+}
+
+/* look: attributes of the element. */
+__attribute__((format(printf, 5, 6))) static void
+write_at(const struct picture *p, double x, double y, const char *look, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    fprintf(p->out, "<text x=\"%.1f\" y=\"%.1f\" %s fill=\"#222222\">", x, y, look);
+    escape(p->out, text);
+    fputs("</text>\n", p->out);
+}
+
+static void frame(const struct picture *p, double x, double y, double width, double height,
+                  const char *fill)
+{
+    fprintf(p->out,
+            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\" "
+            "stroke=\"#8a8a8a\"/>\n",
+            x, y, width, height, fill);
+}
 
 static int in_order(const void *one, const void *other)
 {
@@ -49,10 +97,9 @@ static void list_rows(struct picture *p)
     const struct ibshift_fabric *f = p->c->job.fabric;
 
     for (uint32_t i = 0; i < f->port_count; i++) {
-        uint64_t busy = p->c->run.fabric->ports[i].busy[false];
-        struct row row = {.link = i, .busy = busy};
+        struct row row = {.link = i, .busy = p->c->run.fabric->ports[i].busy[false]};
 
-        if (busy == 0) {
+        if (row.busy == 0) {
             continue;
         }
         row.from = p->shape.node_level[f->ports[i].node];
@@ -68,52 +115,46 @@ static void list_rows(struct picture *p)
     }
 }
 
-/* The fuller the darker: a full link is what an all-to-all wants, so no colour of alarm. */
-static enum svg_color color_of(double share)
-{
-    return share >= 0.9   ? SVG_BLUE
-           : share >= 0.6 ? SVG_SKY
-           : share >= 0.3 ? SVG_LIGHT
-           : share > 0.02 ? SVG_PALE
-                          : SVG_WHITE;
-}
-
 static double x_of(const struct picture *p, double time)
 {
-    return LEFT + time / (double)p->end * WIDTH;
+    return LEFT + time / p->end * WIDTH;
 }
 
+/* A path for each use, whose neighbours of one use are one line; browsers show the link's name under the pointer. */
 static void draw_row(const struct picture *p, const struct row *row)
 {
     const struct sim_fabric *f = p->c->run.fabric;
-    enum svg_color cells[BINS_MAX];
-    uint32_t count = 0, bins = f->options.bins;
+    double height = p->pitch - (p->pitch > 4 ? 1 : 0), width;
+    int use[BINS], count = 0;
     char name[200];
 
-    for (; count < BINS_MAX && count * f->bin_width < p->c->run.job[0].time; count++) {
-        double busy = count < bins ? (double)f->bins[(size_t)row->link * bins + count] : 0;
-        double rest = (double)(p->c->run.job[0].time - count * f->bin_width);
+    for (; count < BINS && (double)(count * f->bin_width) < p->time; count++) {
+        double rest = fmin((double)f->bin_width, p->time - (double)(count * f->bin_width));
+        double share = (double)f->bins[(size_t)row->link * BINS + (size_t)count] / rest;
 
-        cells[count] = color_of(busy / fmin((double)f->bin_width, rest));
+        for (use[count] = USES - 1; share < uses[use[count]].least;) {
+            use[count]--;
+        }
     }
+    width = (x_of(p, p->time) - LEFT) / count;
     ibshift_link_name(p->c->job.fabric, row->link, name, sizeof(name));
-    svg_cells(p->out, (struct svg_point){LEFT, p->y},
-              (struct svg_point){(x_of(p, (double)p->c->run.job[0].time) - LEFT) / count,
-                                 p->pitch - (p->pitch > 4 ? 1 : 0)},
-              cells, (int)count, name);
-}
-
-static void group_name(const struct row *row, char *text, size_t size)
-{
-    if (row->from == 0) {
-        snprintf(text, size, "from hosts");
-    } else if (row->to == 0) {
-        snprintf(text, size, "to hosts");
-    } else if (row->from == row->to) {
-        snprintf(text, size, "between switches");
-    } else {
-        snprintf(text, size, "level %u to %u", row->from, row->to);
+    fputs("<g><title>", p->out);
+    escape(p->out, name);
+    fputs("</title>\n", p->out);
+    for (int u = 1; u < USES; u++) {
+        fprintf(p->out, "<path stroke=\"%s\" stroke-width=\"%.1f\" d=\"", uses[u].color, height);
+        for (int first = 0, next; first < count; first = next) {
+            for (next = first + 1; next < count && use[next] == use[first];) {
+                next++;
+            }
+            if (use[first] == u) {
+                fprintf(p->out, "M%.1f %.1fh%.1f", LEFT + first * width, p->y + height / 2,
+                        (next - first) * width);
+            }
+        }
+        fputs("\"/>\n", p->out);
     }
+    fputs("</g>\n", p->out);
 }
 
 /* All links of one group count for its use; so many rows of them are drawn, evenly chosen. */
@@ -130,64 +171,47 @@ static void draw_group(struct picture *p, const struct row *rows, uint32_t count
         draw_row(p, &rows[(uint64_t)i * count / drawn]);
         p->y += p->pitch;
     }
-    group_name(rows, name, sizeof(name));
-    svg_text(p->out, (struct svg_point){LEFT - 10, top + height / 2 - 3}, 12, SVG_END, "%s", name);
-    svg_text(p->out, (struct svg_point){LEFT - 10, top + height / 2 + 12}, 11, SVG_END,
-             "%.0f %% used", 100 * busy / count / (double)p->c->run.job[0].time);
-    svg_frame(p->out, LEFT, top, WIDTH, height, SVG_GREY);
+    snprintf(name, sizeof(name), "level %u to %u", rows->from, rows->to);
+    write_at(p, LEFT - 10, top + height / 2 - 3, "font-size=\"12\" text-anchor=\"end\"", "%s",
+             rows->from == 0          ? "from hosts"
+             : rows->to == 0          ? "to hosts"
+             : rows->from == rows->to ? "between switches"
+                                      : name);
+    write_at(p, LEFT - 10, top + height / 2 + 12, "font-size=\"11\" text-anchor=\"end\"",
+             "%.0f %% used", 100 * busy / count / p->time);
+    frame(p, LEFT, top, WIDTH, height, "none");
     p->y += GAP;
 }
 
-static void draw_groups(struct picture *p)
+static void mark(const struct picture *p, double time, const char *what, const char *dashes,
+                 bool is_left)
 {
-    for (uint32_t first = 0, next; first < p->count; first = next) {
-        for (next = first; next < p->count && p->rows[next].group == p->rows[first].group;) {
-            next++;
-        }
-        draw_group(p, &p->rows[first], next - first);
-    }
+    double x = x_of(p, time);
+
+    fprintf(p->out, "<path stroke=\"#222222\" d=\"M%.1f %dV%.1f\"%s/>\n", x, TOP - 8, p->y - GAP,
+            dashes);
+    write_at(p, x + (is_left ? -4 : 4), TOP - 12,
+             is_left ? "font-size=\"11\" text-anchor=\"end\"" : "font-size=\"11\"", "%s %.0f us",
+             what, time / 1e6);
 }
 
-static void mark(const struct picture *p, uint64_t time, const char *what, bool is_dashed,
-                 enum svg_anchor anchor)
-{
-    double x = x_of(p, (double)time);
-
-    svg_line(p->out, (struct svg_point){x, TOP - 8}, (struct svg_point){x, p->y - GAP}, SVG_BLACK,
-             1, is_dashed);
-    svg_text(p->out, (struct svg_point){x + (anchor == SVG_END ? -4 : 4), TOP - 12}, 11, anchor,
-             "%s %.0f us", what, (double)time / 1e6);
-}
-
+/* Its time, both marks, and what the colours mean. */
 static void draw_axis(const struct picture *p)
 {
-    uint64_t ideal = p->c->ideal, time = p->c->run.job[0].time;
-    double end = (double)p->end / 1e6, power = pow(10, floor(log10(end)));
+    double end = p->end / 1e6, power = pow(10, floor(log10(end)));
     double step = end / power < 2 ? power / 5 : end / power < 5 ? power / 2 : power;
 
     for (int i = 0; i * step <= end * 1.0001; i++) {
-        svg_text(p->out, (struct svg_point){x_of(p, i * step * 1e6), p->y + 6}, 11, SVG_MIDDLE,
+        write_at(p, x_of(p, i * step * 1e6), p->y + 6, "font-size=\"11\" text-anchor=\"middle\"",
                  "%g", i * step);
     }
-    svg_text(p->out, (struct svg_point){LEFT + WIDTH + 26, p->y + 6}, 11, SVG_START, "us");
-    /* The earlier one's name is left of its line; the later one's right of it where there is room.
-     */
-    mark(p, ideal, "bound", true, SVG_END);
-    mark(p, time, "end", false, x_of(p, (double)time) < LEFT + 0.85 * WIDTH ? SVG_START : SVG_END);
-}
-
-static void draw_legend(const struct picture *p)
-{
-    static const double share[] = {0, 0.1, 0.4, 0.7, 1};
-    static const char *const text[] = {"idle", "2 to 30 %", "30 to 60 %", "60 to 90 %",
-                                       "90 % and more"};
-
-    for (int i = 0; i < 5; i++) {
-        double x = LEFT + i * 140;
-
-        svg_rect(p->out, x, p->y + 22, 14, 10, color_of(share[i]));
-        svg_frame(p->out, x, p->y + 22, 14, 10, SVG_GREY);
-        svg_text(p->out, (struct svg_point){x + 20, p->y + 31}, 11, SVG_START, "%s", text[i]);
+    write_at(p, LEFT + WIDTH + 26, p->y + 6, "font-size=\"11\"", "us");
+    /* No run ends before the bound. */
+    mark(p, (double)p->c->ideal, "bound", " stroke-dasharray=\"7 4\"", true);
+    mark(p, p->time, "end", "", false);
+    for (int u = 0; u < USES; u++) {
+        frame(p, LEFT + u * 140, p->y + 22, 14, 10, uses[u].color);
+        write_at(p, LEFT + u * 140 + 20, p->y + 31, "font-size=\"11\"", "%s", uses[u].words);
     }
 }
 
@@ -195,6 +219,7 @@ static void draw(struct picture *p)
 {
     const struct sim_command *c = p->c;
     uint32_t most = ROWS_MAX / p->groups, rows = 0;
+    double height;
 
     for (uint32_t i = 0, in_group = 0; i < p->count; i++) {
         in_group = i == 0 || p->rows[i].group != p->rows[i - 1].group ? 1 : in_group + 1;
@@ -202,53 +227,51 @@ static void draw(struct picture *p)
     }
     p->pitch = fmin(13, (double)BODY / rows);
     p->y = TOP;
-    svg_begin(p->out, LEFT + WIDTH + 60, TOP + rows * p->pitch + p->groups * GAP + 42,
-              "Use of links over time (modelled)");
-    svg_bold(p->out, (struct svg_point){20, 26}, 17, SVG_START, "%s: %.3f of the bound", c->title,
-             (double)c->run.job[0].time / (double)c->ideal);
-    svg_text(p->out, (struct svg_point){20, 46}, 12, SVG_START,
+    height = TOP + rows * p->pitch + p->groups * GAP + 42;
+    fprintf(p->out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
+            "viewBox=\"0 0 %d %.0f\" font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\" "
+            "role=\"img\">\n<title>Use of links over time (modelled)</title>\n"
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
+            LEFT + WIDTH + RIGHT, height, LEFT + WIDTH + RIGHT, height);
+    write_at(p, 20, 26, "font-size=\"17\" font-weight=\"bold\"", "%s: %.3f of the bound", c->title,
+             p->time / (double)c->ideal);
+    write_at(p, 20, 46, "font-size=\"12\"",
              "Use of links over time (modelled); %u ranks, messages of %.0f bytes, pace %s; a row "
              "is a link, %u of %u are drawn",
              c->job.placement->ranks, c->size, c->pace_text, rows, p->count);
-    draw_groups(p);
-    draw_axis(p);
-    draw_legend(p);
-    svg_end(p->out);
-}
-
-static int open_picture(struct picture *p, const struct sim_command *c)
-{
-    struct ibshift_error err;
-    double until = c->until * 1e6;
-
-    *p = (struct picture){.c = c, .end = c->run.job[0].time};
-    p->end = until > (double)p->end ? (uint64_t)until : p->end;
-    if (ibshift_shape_find(c->job.fabric, &p->shape, &err) != 0) {
-        return fabric_args_fail(&c->args, &err);
+    for (uint32_t first = 0, next; first < p->count; first = next) {
+        for (next = first; next < p->count && p->rows[next].group == p->rows[first].group;) {
+            next++;
+        }
+        draw_group(p, &p->rows[first], next - first);
     }
-    p->rows = sim_zeroed(c->job.fabric->port_count, sizeof(*p->rows));
-    return CLI_OK;
+    draw_axis(p);
+    fputs("</svg>\n", p->out);
 }
 
 int sim_draw_use(const struct sim_command *c, const char *path)
 {
-    struct picture picture;
+    struct picture p = {.c = c, .time = (double)c->run.job[0].time};
+    struct ibshift_error err;
     struct output out;
-    int status = open_picture(&picture, c);
+    int status;
 
-    if (status != CLI_OK) {
-        return status;
+    p.end = fmax(p.time, c->until * 1e6);
+    if (ibshift_shape_find(c->job.fabric, &p.shape, &err) != 0) {
+        return fabric_args_fail(&c->args, &err);
     }
+    p.rows = sim_zeroed(c->job.fabric->port_count, sizeof(*p.rows));
     status = cli_output_open(c->args.command, path, &out);
     if (status == CLI_OK) {
-        picture.out = out.file;
-        list_rows(&picture);
-        if (picture.count > 0) {
-            draw(&picture);
+        p.out = out.file;
+        list_rows(&p);
+        if (p.count > 0) {
+            draw(&p);
         }
         status = cli_output_close(c->args.command, path, &out, status);
     }
-    free(picture.rows);
-    ibshift_shape_free(&picture.shape);
+    free(p.rows);
+    ibshift_shape_free(&p.shape);
     return status;
 }
