@@ -203,7 +203,7 @@ static void make_parameters(struct program *program, uint64_t *random)
                                        "",
                                        "",
                                        "",
-                                       "burst=512",
+                                       "traffic_class=2",
                                        "device=softhca0",
                                        "device=softhca0:1,softhca0:1 ",
                                        "device=none:3,softhca",

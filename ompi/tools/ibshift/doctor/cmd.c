@@ -126,58 +126,6 @@ static bool is_compiled(const char *file)
     return true;
 }
 
-static void meet(struct doctor *d, int fd)
-{
-    if (!info_has_bad(&d->info) && doctor_pair(d, fd, 0) == 0) {
-        doctor_turns(d, fd, 0);
-    }
-}
-
-/* The first node of "a,b,c" that a doctor is met on, and where the next one's name begins. */
-static const char *next_peer(const char *peers, char *name, size_t size)
-{
-    size_t length = strcspn(peers, ",");
-
-    snprintf(name, size, "%.*s", (int)(length < size ? length : size - 1), peers);
-    return peers[length] == ',' ? peers + length + 1 : NULL;
-}
-
-/* fd: the doctor on the first of them, or a process of this node. */
-static int meet_all(struct doctor *d, const struct request *request, int fd)
-{
-    char name[256];
-    const char *rest = request->peer != NULL ? next_peer(request->peer, name, sizeof(name)) : NULL;
-
-    if (request->peer != NULL) {
-        info_say(&d->info, INFO_FACT, "peer", "%s", name);
-    }
-    meet(d, fd);
-    while (rest != NULL) {
-        rest = next_peer(rest, name, sizeof(name));
-        fd = connect_to_peer(name, request->service);
-        if (fd < 0) {
-            return CLI_USAGE;
-        }
-        info_say(&d->info, INFO_FACT, "peer", "%s", name);
-        meet(d, fd);
-        close(fd);
-    }
-    return CLI_OK;
-}
-
-/* What a message of one adapter costs the others hangs on the longest turn. */
-static void say_burst(struct doctor *d, const struct request *request)
-{
-    if (d->least_burst < d->burst) {
-        info_say(&d->info, INFO_NOTE, "bursts differ",
-                 "%u to %u bytes: the largest counts, coll_ibshift_burst = %u", d->least_burst,
-                 d->burst, d->burst);
-    } else if (d->burst > 0) {
-        info_say(&d->info, INFO_FACT, "parameter", "coll_ibshift_burst = %u%s", d->burst,
-                 request->peer == NULL ? ", if other nodes' adapters say the same: --peer" : "");
-    }
-}
-
 /* fd: the other process. Returns an enum cli_exit. */
 static int examine(struct doctor *d, const struct request *request, int fd)
 {
@@ -194,13 +142,14 @@ static int examine(struct doctor *d, const struct request *request, int fd)
     (void)info_say_fabric(&d->info);
     doctor_tries(d);
     doctor_counters(d, true);
-    int rc = meet_all(d, request, fd);
-    doctor_counters(d, false);
-    say_burst(d, request);
-    doctor_port_close(d);
-    if (rc != CLI_OK) {
-        return rc;
+    if (request->peer != NULL) {
+        info_say(&d->info, INFO_FACT, "peer", "%s", request->peer);
     }
+    if (!info_has_bad(&d->info)) {
+        (void)doctor_pair(d, fd, 0);
+    }
+    doctor_counters(d, false);
+    doctor_port_close(d);
     info_print(&d->info, request->is_json);
     return info_has_bad(&d->info) ? CLI_FAILED : CLI_OK;
 }
@@ -213,9 +162,6 @@ static int serve(struct doctor *d, int fd)
     d->info.line_count = 0; /* they are this node's, and the other one prints the page */
     int rc = doctor_pair(d, fd, 1);
 
-    if (rc == 0) {
-        doctor_turns(d, fd, 1);
-    }
     doctor_port_close(d);
     for (int i = 0; i < d->info.line_count && rc != 0; i++) {
         fprintf(stderr, "ibshift doctor: %s\n", d->info.lines[i].text);
@@ -229,8 +175,8 @@ int cmd_doctor(int argc, char **argv)
     const struct cli_option options[] = {
         {"--listen", 0, CLI_FLAG, NULL, "wait for the doctor of another node, and be its peer",
          .where = &request.listens},
-        {"--peer", 0, CLI_TEXT, "HOST,...",
-         "the nodes where a doctor listens (default: a second process here)",
+        {"--peer", 0, CLI_TEXT, "HOST",
+         "the node where a doctor listens (default: a second process here)",
          .where = &request.peer},
         {"--port", 0, CLI_TEXT, "N", "TCP port of both (default: 19875)",
          .where = &request.service},
@@ -257,10 +203,8 @@ int cmd_doctor(int argc, char **argv)
     }
     struct pool pool = {NULL};
     struct doctor *d = pool_new(&pool, 1, sizeof(*d));
-    char first[256];
-    (void)next_peer(request.peer != NULL ? request.peer : "", first, sizeof(first));
     int fd = request.listens        ? listen_for_peer(request.service)
-             : request.peer != NULL ? connect_to_peer(first, request.service)
+             : request.peer != NULL ? connect_to_peer(request.peer, request.service)
                                     : fork_peer();
     if (fd < 0) {
         pool_free(&pool);

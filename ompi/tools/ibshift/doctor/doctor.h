@@ -23,19 +23,9 @@ struct doctor_port {
     uint16_t pkey_index;
 };
 
-/* A queue pair as its peer knows it. */
-struct doctor_end {
-    union ibv_gid gid;
-    uint32_t number;
-    uint16_t lid;
-    enum ibv_mtu mtu; /* of the port */
-};
-
 struct doctor {
     struct info info;
     struct doctor_port port;
-    /* Bytes of one message in a turn, the least and the most of all adapters; 0: not measured. */
-    uint32_t least_burst, burst;
 };
 
 /* machine.c: devices, ports, keys, GIDs and limits as they are told. */
@@ -48,17 +38,9 @@ uint64_t doctor_now(void);
 
 /* tries.c: what the device does when it is asked to. */
 void doctor_tries(struct doctor *d);
-/* To the state in which it sends; 0 or an errno. */
-int doctor_qp_connect(const struct doctor_port *port, struct ibv_qp *qp,
-                      const struct doctor_end *to, uint8_t level);
 
 /* pair.c: two processes over the net itself. fd leads to the other one. 0, or -errno and a line. */
 int doctor_pair(struct doctor *d, int fd, int self);
-/* 0, or -errno when the other one says nothing for long. */
-int doctor_read_all(int fd, void *to, size_t size);
-
-/* turns.c: how many bytes of one message each of the two adapters sends in a turn. */
-void doctor_turns(struct doctor *d, int fd, int self);
 
 int cmd_doctor(int argc, char **argv);
 

@@ -28,7 +28,8 @@ struct pair {
     uint64_t until;
 };
 
-int doctor_read_all(int fd, void *to, size_t size)
+/* 0, or -errno when the other one says nothing for long. */
+static int read_all(int fd, void *to, size_t size)
 {
     uint8_t *at = to;
 
@@ -56,12 +57,12 @@ static int exchange(int fd, const struct ibshift_verbs *verbs, struct pair *p)
         send(fd, mine, size, MSG_NOSIGNAL) != (ssize_t)size) {
         return -errno;
     }
-    rc = doctor_read_all(fd, &length, sizeof(length));
+    rc = read_all(fd, &length, sizeof(length));
     if (rc == 0 && length > CARD) {
         return -EPROTO;
     }
     p->card_size = length;
-    return rc != 0 ? rc : doctor_read_all(fd, p->card, length);
+    return rc != 0 ? rc : read_all(fd, p->card, length);
 }
 
 static int give_card(void *context, uint32_t peer, void *card, size_t size)
@@ -174,7 +175,7 @@ static int with_verbs(struct doctor *d, int fd, struct ibshift_verbs *verbs, str
     rc = measure(d, p);
     if (rc == 0 &&
         send(fd, &byte, 1, MSG_NOSIGNAL) == 1) { /* neither goes before the other is done */
-        (void)doctor_read_all(fd, &byte, 1);
+        (void)read_all(fd, &byte, 1);
     }
     ibshift_net_destroy(p->net);
     return rc;
@@ -186,8 +187,7 @@ int doctor_pair(struct doctor *d, int fd, int self)
     struct ibshift_verbs *verbs;
     struct pair p = {.self = self};
     char error[DOCTOR_TEXT] = "", go = 1;
-    int rc = self == 0 ? (send(fd, &go, 1, MSG_NOSIGNAL) == 1 ? 0 : -errno)
-                       : doctor_read_all(fd, &go, 1);
+    int rc = self == 0 ? (send(fd, &go, 1, MSG_NOSIGNAL) == 1 ? 0 : -errno) : read_all(fd, &go, 1);
 
     p.data = rc == 0 ? calloc(1, LONG) : NULL;
     if (p.data == NULL) {

@@ -42,28 +42,28 @@ static void loop_close(struct loop *loop)
     }
 }
 
-int doctor_qp_connect(const struct doctor_port *port, struct ibv_qp *qp,
-                      const struct doctor_end *to, uint8_t level)
+/* To the state in which it sends to the other one; 0 or an errno. */
+static int connect_one(const struct doctor_port *port, struct loop *loop, int i, uint8_t level)
 {
+    struct ibv_qp *qp = loop->qp[i];
     struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
                                .pkey_index = port->pkey_index,
                                .port_num = port->number,
                                .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
     struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR,
-                              .path_mtu =
-                                  to->mtu < port->attr.active_mtu ? to->mtu : port->attr.active_mtu,
-                              .dest_qp_num = to->number,
+                              .path_mtu = port->attr.active_mtu,
+                              .dest_qp_num = loop->qp[!i]->qp_num,
                               .min_rnr_timer = 1};
     struct ibv_qp_attr rts = {
         .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 3, .rnr_retry = 3};
 
     rtr.ah_attr = (struct ibv_ah_attr){
-        .dlid = to->lid,
+        .dlid = port->attr.lid,
         .sl = level,
         .port_num = port->number,
         .is_global = port->attr.link_layer == IBV_LINK_LAYER_ETHERNET ||
                      (port->attr.flags & IBV_QPF_GRH_REQUIRED) != 0,
-        .grh = {.dgid = to->gid, .sgid_index = port->gid_index, .hop_limit = 64}};
+        .grh = {.dgid = port->gid, .sgid_index = port->gid_index, .hop_limit = 64}};
     int rc = ibv_modify_qp(qp, &init,
                            IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     rc = rc != 0
@@ -75,16 +75,6 @@ int doctor_qp_connect(const struct doctor_port *port, struct ibv_qp *qp,
                    : ibv_modify_qp(qp, &rts,
                                    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
                                        IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
-}
-
-static int connect_one(const struct doctor_port *port, struct loop *loop, int i, uint8_t level)
-{
-    struct doctor_end other = {.gid = port->gid,
-                               .number = loop->qp[!i]->qp_num,
-                               .lid = port->attr.lid,
-                               .mtu = port->attr.active_mtu};
-
-    return doctor_qp_connect(port, loop->qp[i], &other, level);
 }
 
 /* 0 or an errno; closed by loop_close() in every case. */

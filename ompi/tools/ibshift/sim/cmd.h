@@ -17,7 +17,7 @@ struct sim_command {
     struct cli_args args;
     struct fabric_job job;
     const char *order, *plan, *pace, *svg, *load, *sizes, *as, *place, *sl, *sl2vl; /* or NULL */
-    bool schedule, verify, json, quiet, torus_lanes, unattended, knows_burst;
+    bool schedule, verify, json, quiet, torus_lanes, unattended;
     int pattern; /* enum sim_pattern, or -1: a collective runs */
     bool is_steady;
     struct sim_fabric_options fabric;

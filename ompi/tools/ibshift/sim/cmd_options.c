@@ -55,8 +55,6 @@ static const struct cli_option job_options[] = {
      "none, auto or window:W[/BYTES] (default: auto, as in a job; with --window: none)",
      .where = &given.pace},
     {"--sizes", 0, CLI_TEXT, "SIZES", MATRIX_HELP, .where = &given.sizes},
-    {"--known-burst", 0, CLI_FLAG, NULL, "--pace auto knows the burst, as from coll_ibshift_burst",
-     .where = &given.knows_burst},
     {"--unattended", 0, CLI_FLAG, NULL,
      "--pace auto chooses as for a nonblocking call: completions are not polled all the time",
      .where = &given.unattended},

@@ -30,7 +30,6 @@ static void choose_pace(struct sim_command *c)
         .ring = ibshift_shape_ring(c->job.fabric),
         .share = (uint32_t)(1000 * c->found.share),
         .has_circle = c->found.has_circle,
-        .burst = c->knows_burst ? c->fabric.burst * (uint64_t)c->fabric.mtu : 0,
         .window = SIM_WINDOW,
         .has_free_steps = (c->alg->flags & IBSHIFT_ALG_FREE) != 0,
         .is_attended = !c->unattended};

@@ -142,21 +142,10 @@ static uint32_t posted_piece(const struct ibshift_pace_facts *facts, uint32_t pi
     return piece;
 }
 
-/* Where an adapter takes such turns by itself, pieces would gain nothing for their posts. */
-static bool takes_small_turns(const struct ibshift_pace_facts *facts)
-{
-    return facts->burst > 0 && facts->burst <= SMALL_PIECE;
-}
-
 /* Who posts a piece as soon as the one before is gone. */
 static bool can_post(const struct ibshift_pace_facts *facts)
 {
     return facts->is_attended && posted_piece(facts, PIECE) > 0;
-}
-
-static bool has_pieces(const struct ibshift_pace_facts *facts)
-{
-    return can_post(facts) && !takes_small_turns(facts);
 }
 
 /* Whole messages of adapters that may take long turns: half as many as elsewhere, unless the link
@@ -210,7 +199,7 @@ static void choose_in_order(const struct ibshift_pace_facts *facts, struct ibshi
 {
     uint32_t window = IN_ORDER, on_host = facts->on_host > 0 ? facts->on_host : 1;
 
-    if (!can_post(facts) && (facts->ring > RING_LOOSE || !takes_small_turns(facts))) {
+    if (!can_post(facts)) {
         window = facts->ring > RING_LOOSE ? RANK_LEAST : whole_window(facts);
         *reason = facts->is_attended
                       ? "routes are known, and the link is faster than pieces can be posted: few "
@@ -224,9 +213,6 @@ static void choose_in_order(const struct ibshift_pace_facts *facts, struct ibshi
         *reason =
             "a torus of long rings: as many messages as the rings carry, in order, each in small "
             "pieces, one at a time";
-    } else if (takes_small_turns(facts)) {
-        *reason =
-            "routes are known, and adapters send small bursts: some whole messages in their order";
     } else {
         choose_piece(facts, on_host, pace);
         window = pace->window;
@@ -255,9 +241,7 @@ static void choose_short(const struct ibshift_pace_facts *facts, struct ibshift_
     window = window > least ? window : least;
     window = window > RANK_LEAST ? window : RANK_LEAST;
     *reason = "short messages";
-    /* Rings take many where adapters take small turns by themselves, and few where they do not. */
-    if (!has_window(facts) || window >= facts->window ||
-        (facts->ring > RING_LOOSE && takes_small_turns(facts))) {
+    if (!has_window(facts) || window >= facts->window) {
         return;
     }
     ibshift_pace_default(pace, IBSHIFT_PACE_WINDOW);
@@ -302,12 +286,12 @@ void ibshift_pace_choose(const struct ibshift_pace_facts *facts, struct ibshift_
         }
     } else if (facts->bytes == 0) {
         pace->window = facts->window;
-        pace->piece = has_pieces(facts) ? posted_piece(facts, PIECE) : 0;
+        pace->piece = can_post(facts) ? posted_piece(facts, PIECE) : 0;
         *reason = pace->piece > 0 ? "messages differ in length: each in pieces, one at a time"
                                   : "messages differ in length";
     } else {
         pace->window = UNORDERED_MOST;
-        pace->piece = has_pieces(facts) ? posted_piece(facts, SMALL_PIECE) : 0;
+        pace->piece = can_post(facts) ? posted_piece(facts, SMALL_PIECE) : 0;
         *reason = pace->piece > 0 ? "no routes are known, so no order helps: all at once, each in "
                                     "small pieces, one at a time"
                                   : "no routes are known, so no order helps: all at once";

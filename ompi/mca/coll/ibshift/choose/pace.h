@@ -56,7 +56,6 @@ struct ibshift_pace_facts {
     uint32_t all_hosts;  /* of the fabric; 0: no routes are known */
     uint32_t ring;       /* the longest of a torus; 0: it is none */
     uint32_t share;      /* of the hosts' rate that the routes leave, in thousandths; 0: all */
-    uint64_t burst;      /* bytes of one message that an adapter sends in a turn; 0: not known */
     uint32_t window;     /* of the executor, if nothing is chosen */
     bool has_free_steps; /* no step of the plan waits for another */
     bool is_attended;    /* each rank has a processor that looks at completions until the end */

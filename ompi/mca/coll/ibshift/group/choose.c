@@ -253,7 +253,6 @@ static void decide_pace(struct ibshift_group *group, const struct ibshift_wanted
         .is_adaptive = is_adaptive(group),
         .share = group->order.share,
         .has_circle = group->order.has_circle,
-        .burst = ibshift_params.burst,
         .window = (uint32_t)ibshift_params.window,
         .has_free_steps = true,
         .is_attended = wanted->is_blocking && !group->choices.crowd.is_crowded,

@@ -42,7 +42,6 @@ struct ibshift_params {
     const char *order;
     bool order_reductions;
     const char *pace;
-    size_t burst;
     bool explain;
     const char *trace;
     const char *expert;

@@ -103,11 +103,6 @@ static const struct ibshift_param table[] = {
              "case; none: each rank sends as fast as it can; window:W: W messages at once in each "
              "direction, 1 to 256; window:W/BYTES: in pieces of so many bytes, 256 to 1048576, one "
              "of each message at a time"},
-    {PARAM(SIZE, burst), .initial = 0, .min = 0, .max = 1 << 30, .level = 5, .all_ranks = true,
-     .help = "Bytes of one message that an adapter sends before it sends from another queue pair, "
-             "the most of all adapters of the cluster, as \"ibshift doctor --peer\" measures them. "
-             "Up to 2048, "
-             "the pace auto sends long messages whole instead of in pieces. 0: not known"},
     {PARAM(BOOL, explain), .initial = false, .level = 1,
      .help = "Print what was chosen, for each communicator, collective and size, and why"},
     {PARAM(STRING, trace), .is_mpi = true, .initial_text = "", .level = 3,
