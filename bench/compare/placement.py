@@ -12,7 +12,6 @@ import subprocess
 import sys
 
 import plots
-import timeline
 from contenders import common, contenders, pairwise
 from runner import Progress, RunFailed, run_once
 
@@ -52,17 +51,10 @@ def ideal_ms(stage, tree, ranks, block, scale):
     return wire_model.ideal_ms(profile, fabric, tree.hosts()[:ranks], block) * scale
 
 
-def record_path(name, seed, args, end):
-    """Of a contender's time-line at a placement."""
-    return os.path.join(args.out, f"placements-{args.ranks}-{seed}-{name.replace('/', '-')}.{end}")
-
-
 def command(stage, tree, name, options, seed, args):
-    """One contender at one placement; about 200 slices of the links' use in the ideal's time."""
-    slice_us = max(1, round(args.ideal / args.scale * 1000 / 200))
+    """One contender at one placement."""
     hca = [os.path.join(stage, "bin", "softhca-run"), "--quiet", "--arm-waiting", "--wire", WIRE, "--scale", str(args.scale),
-           "--fabric", tree.netlist, "--lfts", tree.tables, "--place", f"random:{seed}",
-           "--wire-timeline", record_path(name, seed, args, "txt"), "--wire-slice", str(slice_us), "--"]
+           "--fabric", tree.netlist, "--lfts", tree.tables, "--place", f"random:{seed}", "--"]
     hca[-1:-1] = ["--burst", args.burst] if args.burst else []
     bench = [os.path.join(stage, "bin", "nbcbench"), "-p", str(args.ranks), "-l", "x", "-t", "MPI_Alltoall", "-w", "1",
              "-r", str(args.repetitions), "-s", f"{args.block}-{args.block}"]
@@ -150,17 +142,6 @@ def print_table(table, names, ideal):
               + f"{share:>14}{gain(row, TUNED):>12}{gain(row, PAIRWISE):>15}")
 
 
-def draw_timelines(table, tree, subtitle, args):
-    """A picture for each run, with one scale of time for each placement."""
-    hosts, total = set(tree.hosts()), args.ranks * (args.ranks - 1) * args.block
-    for seed, row in table.items():
-        lines = {name: timeline.Timeline(record_path(name, seed, args, "txt"), total, hosts) for name in row}
-        longest = max((line.slices for line in lines.values()), default=0)
-        for name, line in lines.items():
-            with open(record_path(name, seed, args, "svg"), "w", encoding="utf-8") as file:
-                file.write(timeline.draw(line, name, longest, args.ideal, f"{subtitle}, random placement {seed}"))
-
-
 def main(stage, args):
     """Table, CSV and picture; the exit code."""
     if not 2 <= args.ranks <= max(TREES):
@@ -185,6 +166,5 @@ def main(stage, args):
     if any(table.values()):
         with open(svg_path, "w", encoding="utf-8") as file:
             file.write(bars(table, names, ideal, subtitle))
-    draw_timelines(table, tree, subtitle, args)
-    print(f"written: {csv_path}, {svg_path}, {record_path('CONTENDER', 'SEED', args, 'svg')}")
+    print(f"written: {csv_path}, {svg_path}")
     return 1 if bad else 0

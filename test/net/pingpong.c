@@ -1,6 +1,6 @@
 /*
  * One message there and back between two ranks over net.h:
- *   pingpong SIZE [ROUNDS] [stream|latency [PORTS [PIECE]]]
+ *   pingpong SIZE [ROUNDS] [stream|latency [PORTS [PIECE]]]: so many ports, or these, as coll_ibshift_device names them
  * Prints the median half round trip in microseconds; with "stream" the bandwidth in MB/s of
  * messages that follow each other, 16 at a time. With PIECE they go in pieces. Compare with ib_write_lat and ib_write_bw.
  */
@@ -145,7 +145,8 @@ int main(int argc, char **argv)
     size = argc > 1 ? strtoul(argv[1], NULL, 0) : size;
     rounds = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 0) : rounds;
     is_stream = argc > 3 && strcmp(argv[3], "stream") == 0;
-    r.max_ports = argc > 4 ? atoi(argv[4]) : 1;
+    r.ports = argc > 4 && strchr(argv[4], ':') != NULL ? argv[4] : NULL;
+    r.max_ports = r.ports != NULL ? 2 : argc > 4 ? atoi(argv[4]) : 1;
     piece = argc > 5 ? strtoul(argv[5], NULL, 0) : 0;
     return ranks_run(&r, run, 0);
 }

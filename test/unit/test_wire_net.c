@@ -398,81 +398,7 @@ static void a_dead_caller_leaves_no_turns(void **state)
     assert_int_equal(landing(put(0, 300, 0, 1, 3000000), 0), 3000000 + 150 + 100);
 }
 
-/* The wire's time-line: which bytes fall into which slice of 100 ns, and what the ring forgets. */
-static struct wire_slices *slices;
-
-static int keep_slices(void **state)
-{
-    set_up(state);
-    slices = net.slices = calloc(1, wire_slices_bytes(LINKS));
-    assert_non_null(slices);
-    slices->width = 100;
-    slices->links = LINKS;
-    return 0;
-}
-
-static int drop_slices(void **state)
-{
-    free(slices);
-    net.slices = NULL;
-    return 0;
-}
-
-static void assert_slices(uint32_t link, uint64_t first, const double *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        assert_float_equal(wire_slices_get(slices, link, first + i), bytes[i], 1e-3);
-    }
-}
-
-/* The first alone gets 2 a nanosecond, then each 1, then the second 2 again: 200 a slice. */
-static void a_shared_link_is_full_in_every_slice(void **state)
-{
-    static const double expected[] = {200, 200, 200, 200, 200, 0};
-    put(0, 600, 0, 1, 0);
-    put(1, 400, 0, 1, 250);
-    wire_net_advance(&net, 5000);
-    assert_slices(0, 0, expected, 6);
-}
-
-/* Link 1 lets no more than 1 a nanosecond through, which leaves half of link 0 idle. */
-static void a_slower_link_leaves_the_other_idle(void **state)
-{
-    static const double expected[] = {50, 100, 100, 0};
-    links[1].rate = 1;
-    put(0, 250, 0, 2, 50);
-    wire_net_advance(&net, 5000);
-    assert_slices(0, 0, expected, 4);
-    assert_slices(1, 0, expected, 4);
-}
-
-static void old_slices_are_forgotten(void **state)
-{
-    wire_slices_add(slices, 0, 0, 100, 1);
-    wire_slices_add(slices, 1, 100, 200, 1);
-    assert_float_equal(wire_slices_get(slices, 0, 0), 100, 1e-3);
-    wire_slices_add(slices, 0, 100 * WIRE_SLICES, 100 * WIRE_SLICES + 50, 2);
-    assert_float_equal(wire_slices_get(slices, 0, 0), 0, 0);
-    assert_float_equal(wire_slices_get(slices, 0, WIRE_SLICES), 100, 1e-3);
-    assert_float_equal(wire_slices_get(slices, 1, 1), 100, 1e-3);
-    wire_slices_add(slices, 0, 5000ull * WIRE_SLICES * 100, 5000ull * WIRE_SLICES * 100 + 1, 1);
-    assert_float_equal(wire_slices_get(slices, 1, 1), 0, 0);
-    assert_float_equal(wire_slices_get(slices, 1, 4999ull * WIRE_SLICES + 1), 0, 0);
-}
-
-/* What began before the ring's oldest slice counts from there on. */
-static void a_long_flow_fills_the_ring_once(void **state)
-{
-    double sum = 0;
-    wire_slices_add(slices, 0, 0, 100ull * WIRE_SLICES * 3, 1);
-    for (uint64_t i = 0; i < WIRE_SLICES * 3; i++) {
-        sum += wire_slices_get(slices, 0, i);
-    }
-    assert_float_equal(sum, 100.0 * WIRE_SLICES, 1);
-}
-
-#define TEST(name)   cmocka_unit_test_setup(name, set_up)
-#define SLICES(name) cmocka_unit_test_setup_teardown(name, keep_slices, drop_slices)
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
 
 int main(void)
 {
@@ -492,10 +418,6 @@ int main(void)
         TEST(a_dead_caller_leaves_nobody_asleep),
         TEST(many_by_chance_keep_their_bytes),
         TEST(a_dead_caller_leaves_no_turns),
-        SLICES(a_shared_link_is_full_in_every_slice),
-        SLICES(a_slower_link_leaves_the_other_idle),
-        SLICES(old_slices_are_forgotten),
-        SLICES(a_long_flow_fills_the_ring_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,9 +13,9 @@ struct options {
     struct shm_conf conf;
     const char *dir;
     const char *control, *tell;
-    const char *wire, *fabric, *lfts, *place, *report, *timeline; /* NULL: not given */
-    uint32_t gib;                                                 /* of the shared file */
-    uint32_t scale, slice_us;
+    const char *wire, *fabric, *lfts, *place, *report; /* NULL: not given */
+    uint32_t gib;                                      /* of the shared file */
+    uint32_t scale;
     bool bond;      /* a port has two cables, and a queue pair one of them */
     uint32_t burst; /* packets of the wire; 0: not given */
     bool quiet;

@@ -29,8 +29,7 @@ static const struct options initial = {.conf = {.hcas = 1,
                                                 .max_groups = SHM_GROUPS,
                                                 .grh = PORTS_NONE},
                                        .gib = SHM_GIB,
-                                       .scale = 1,
-                                       .slice_us = 10};
+                                       .scale = 1};
 static struct options given; /* what the options are read into */
 static bool wants_version;
 
@@ -119,12 +118,6 @@ static const struct cli_option rows[] = {
     {"--wire-report", 0, CLI_TEXT, "FILE",
      "write at the end the bytes and the most flows at once of each link (-: standard output)",
      .where = &given.report},
-    {"--wire-timeline", 0, CLI_TEXT, "FILE",
-     "write at the end the bytes of each link in the last 8192 slices of time",
-     .where = &given.timeline},
-    {"--wire-slice", 0, CLI_WHOLE, "US",
-     "microseconds of modelled time in a slice of --wire-timeline (default: 10)",
-     .where = &given.slice_us, .low = 1, .high = 1000000},
     {"--personality", 0, CLI_TAKEN, "NAME,...",
      "behave as certain adapters do, see below: sets the options named there, each of which can be "
      "given alone too",

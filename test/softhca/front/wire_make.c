@@ -12,8 +12,6 @@
 #include "output.h"
 #include "wire/wire.h"
 
-enum { SLICED_LINKS = 1 << 14 };
-
 /*
  * Round numbers in the range of data sheets, measured on nothing. A rate is that of the encoding
  * less 1 % for the headers of 4 KiB packets; an HCA moves a little less than its cable could.
@@ -56,10 +54,9 @@ int wire_choose(const struct options *o, const struct profile **profile)
         return front_refuse(-EINVAL, "--wire: there is no profile '%.32s'%s (none, %s)", name, hint,
                             list_profiles());
     }
-    if (o->report || o->timeline || o->scale != 1 || o->burst) {
+    if (o->report || o->scale != 1 || o->burst) {
         return front_refuse(-EINVAL,
-                            "--scale, --burst, --wire-report and --wire-timeline want a wire: "
-                            "name one with --wire");
+                            "--scale, --burst and --wire-report want a wire: name one with --wire");
     }
     return 0;
 }
@@ -195,31 +192,10 @@ static int make_routes(const struct place *p)
     return status;
 }
 
-static int make_slices(const struct options *o, const struct place *place)
-{
-    uint32_t links = place_links(place);
-    int status;
-
-    if (links > SLICED_LINKS) {
-        return front_refuse(-E2BIG,
-                            "--wire-timeline: the fabric has %u links, at most %d can be followed",
-                            links, SLICED_LINKS);
-    }
-    status = shm_alloc(wire_slices_bytes(links), &shm.wire->slices);
-    if (status == 0) {
-        struct wire_slices *slices = (void *)(shm.base + shm.wire->slices);
-
-        slices->width = 1000ull * o->slice_us * o->scale;
-        slices->links = links;
-    }
-    return status;
-}
-
 int wire_make(const struct profile *profile, const struct options *o, const struct place *place)
 {
     struct shm_wire *w = shm.wire;
     uint32_t scale = o->scale;
-    int status;
 
     if (!profile) {
         return 0;
@@ -231,10 +207,6 @@ int wire_make(const struct profile *profile, const struct options *o, const stru
     w->clock.burst = (uint64_t)o->burst * WIRE_PACKET;
     w->clock.buffer = WIRE_BUFFER;
     shm.head->wired = shm.head->timed = 1;
-    status = o->timeline ? make_slices(o, place) : 0;
-    if (status != 0) {
-        return status;
-    }
     if (!place->fabric) {
         double cable = fmin(profile->link_rate / scale, w->limit);
 
@@ -298,82 +270,25 @@ static void print_report(FILE *f, const struct options *o, const struct profile 
     }
 }
 
-/* The bytes of each link over time, as a table: a line for each link, a column for each slice. */
-static bool is_used(const struct wire_slices *s, uint32_t link, uint64_t first)
+static int say(const char *path, int err)
 {
-    for (uint64_t slice = first; slice <= s->last; slice++) {
-        if (wire_slices_get(s, link, slice) > 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void print_timeline(FILE *f, const struct options *o, const struct profile *profile,
-                           const struct place *place)
-{
-    const struct wire_slices *s = (const void *)(shm.base + shm.wire->slices);
-    uint64_t first = s->last < WIRE_SLICES ? 0 : s->last - WIRE_SLICES + 1;
-    char name[512];
-
-    fprintf(f,
-            "# modelled wire %s, scale %u: bytes of links in slices of %u us of modelled time\n"
-            "# links that carried nothing are left out\n# link\tGB/s\tbytes of each slice...\n",
-            profile->name, o->scale, o->slice_us);
-    for (uint32_t l = 0; l < s->links; l++) {
-        if (!is_used(s, l, first)) {
-            continue;
-        }
-        name_link(place, l, name, sizeof(name));
-        fprintf(f, "%s\t%.4f", name, shm.wire->links[l].rate * o->scale);
-        for (uint64_t slice = first; slice <= s->last; slice++) {
-            fprintf(f, "\t%.0f", wire_slices_get(s, l, slice));
-        }
-        fputc('\n', f);
-    }
-}
-
-static int say(const char *option, const char *path, int err)
-{
-    return err ? front_refuse(err, "%s: %s: %s", option, path, strerror(-err)) : 0;
+    return err ? front_refuse(err, "--wire-report: %s: %s", path, strerror(-err)) : 0;
 }
 
 /* Standard output is the program's until it has ended. */
-static int check(const char *option, const char *path)
-{
-    return path && strcmp(path, "-") != 0 ? say(option, path, output_check(path)) : 0;
-}
-
 int wire_report_check(const struct options *o)
 {
-    int err = check("--wire-report", o->report);
-
-    return err ? err : check("--wire-timeline", o->timeline);
-}
-
-static int write_to(const char *path, const char *option,
-                    void (*print)(FILE *f, const struct options *o, const struct profile *profile,
-                                  const struct place *place),
-                    const struct options *o, const struct profile *profile,
-                    const struct place *place)
-{
-    struct output out;
-    int err = output_open(&out, path);
-
-    if (!err) {
-        print(out.file, o, profile, place);
-        err = output_close(&out, true);
-    }
-    return say(option, path, err);
+    return o->report && strcmp(o->report, "-") != 0 ? say(o->report, output_check(o->report)) : 0;
 }
 
 int wire_report(const struct options *o, const struct profile *profile, const struct place *place)
 {
-    int report =
-        o->report ? write_to(o->report, "--wire-report", print_report, o, profile, place) : 0;
-    int timeline = o->timeline
-                       ? write_to(o->timeline, "--wire-timeline", print_timeline, o, profile, place)
-                       : 0;
+    struct output out;
+    int err = o->report ? output_open(&out, o->report) : 0;
 
-    return report ? report : timeline;
+    if (o->report && !err) {
+        print_report(out.file, o, profile, place);
+        err = output_close(&out, true);
+    }
+    return say(o->report, err);
 }

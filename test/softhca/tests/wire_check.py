@@ -3,7 +3,6 @@
 
   wire_check.py model WIRE_SHIFT REPORT     the model's times, without clocks
   wire_check.py report REPORT BLOCK         the report of softhca-shift on 16 hosts, byte by byte
-  wire_check.py timeline REPORT TIMELINE    the slices add up to the report, and no link is over full
   wire_check.py time REPORT BLOCK MS SCALE  a run took no less than the model says it must
 """
 
@@ -90,26 +89,6 @@ def check_report(report, block):
     return good
 
 
-def check_timeline(report, timeline):
-    _, _, text = load(report)
-    total = {}
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            count, _, _, name = line.split(None, 3)
-            total[name] = int(count)
-    found, fullest = {}, 0.0
-    with open(timeline, encoding="utf-8") as lines:
-        slice_us = int(next(lines).split(" us of modelled")[0].split()[-1])
-        for line in lines:
-            if not line.startswith("#"):
-                name, rate, *cells = line.split("\t")
-                found[name] = sum(float(cell) for cell in cells)
-                fullest = max([fullest] + [float(cell) / (float(rate) * 1000 * slice_us) for cell in cells])
-    print(f"{len(found)} links, {sum(found.values()):.0f} bytes of {sum(total.values())}, fullest slice {fullest:.4f}")
-    # Slices are printed in whole bytes; a flow ends at a whole nanosecond.
-    return set(found) == set(total) and fullest < 1.001 and all(abs(found[n] / total[n] - 1) < 0.002 for n in total)
-
-
 def check_time(report, block, ms, scale):
     profile, fabric, _ = load(report)
     least = wire_model.ideal_ms(profile, fabric, in_routing_order(), block) * scale
@@ -123,8 +102,6 @@ def main():
         return check_model(*args)
     if what == "report":
         return check_report(args[0], int(args[1]))
-    if what == "timeline":
-        return check_timeline(*args)
     return check_time(args[0], int(args[1]), float(args[2]), int(args[3]))
 
 

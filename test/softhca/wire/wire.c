@@ -19,8 +19,7 @@ static struct wire_net the_net(void)
                              .messages = w->messages,
                              .heap = w->heap,
                              .room = WIRE_MESSAGES,
-                             .moved = moved,
-                             .slices = w->slices ? (void *)(shm.base + w->slices) : NULL};
+                             .moved = moved};
 }
 
 /* Links from a port to the one that owns the LID `lid` (0: only `to` counts); SHM_NONE: nobody

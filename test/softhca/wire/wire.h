@@ -18,8 +18,7 @@ struct shm_wire {
     uint32_t columns, width;
     uint32_t cable[SHM_PORTS], leaf[SHM_PORTS], column[SHM_LIDS];
 
-    uint64_t slices;    /* offset of struct wire_slices in the file; 0: not asked for */
-    struct lock lock;   /* of all below, and of the slices */
+    struct lock lock;   /* of all below */
     uint64_t by_sl[16]; /* bytes that queue pairs have sent on each service level */
     struct wire_clock clock;
     struct wire_gate gates[SHM_PORTS];

@@ -82,9 +82,6 @@ static void schedule(struct wire_net *net, uint32_t id, uint64_t when)
 static void settle(struct wire_net *net, struct wire_message *m, uint64_t now)
 {
     m->left = fmax(m->left - m->rate * (double)(now - m->since), 0);
-    for (uint32_t h = 0; h < m->r.hops && net->slices; h++) {
-        wire_slices_add(net->slices, m->r.link[h], m->since, now, m->rate);
-    }
     m->since = now;
 }
 

@@ -97,8 +97,6 @@ struct wire_clock {
     uint32_t busy;               /* a call is changing the net */
 };
 
-struct wire_slices;
-
 struct wire_net {
     struct wire_clock *clock;
     struct wire_link *links;
@@ -106,8 +104,7 @@ struct wire_net {
     struct wire_gate *gates;
     struct wire_message *messages;
     uint32_t *heap;
-    uint32_t room;              /* messages */
-    struct wire_slices *slices; /* of time, with each link's bytes; NULL: none are kept */
+    uint32_t room; /* messages */
     /* A message of the owner will be worth a look at `when`; may be NULL. */
     void (*moved)(uint32_t owner, uint64_t when);
 };
@@ -125,27 +122,5 @@ bool wire_net_look(struct wire_net *net, uint32_t message, uint32_t owner, uint6
 
 /* Nobody will look: what flows flows on, what is queued is dropped. */
 void wire_net_forget(struct wire_net *net, uint32_t message, uint32_t owner);
-
-/* ---- wire_slices.c: how many bytes each link carried in each slice of time; the latest slices are
-   kept, in a ring ---- */
-
-enum { WIRE_SLICES = 8192 };
-
-struct wire_slices {
-    uint64_t width; /* nanoseconds */
-    uint64_t last;  /* the latest slice, counted from the clock's zero */
-    uint32_t links;
-    float cells[]; /* [slice % WIRE_SLICES][link] */
-};
-
-/* What they need for so many links; its owner fills width and links, all else is zero. */
-uint64_t wire_slices_bytes(uint32_t links);
-
-/* A link carries `rate` bytes per nanosecond from one time to another. */
-void wire_slices_add(struct wire_slices *slices, uint32_t link, uint64_t from, uint64_t to,
-                     double rate);
-
-/* Of a slice that may be kept no more, or not yet: 0. */
-double wire_slices_get(const struct wire_slices *slices, uint32_t link, uint64_t slice);
 
 #endif
