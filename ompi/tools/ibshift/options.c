@@ -235,29 +235,9 @@ static int check_needed(const struct cli_args *args)
                : CLI_OK;
 }
 
-const char *const cli_svg_only[] = {"svg", NULL};
-
-int cli_check_ending(const char *command, const char *path, const char *const *formats)
+int cli_check_output(const char *command, const char *path)
 {
-    static const char *const known[] = {"svg", "png", "pdf", "eps", "ps",  "jpg",  "jpeg", "gif",
-                                        "dot", "gv",  "txt", "csv", "htm", "html", "json", NULL};
-    const char *dot = strrchr(path, '.');
-    bool is_known = false;
-
-    for (int i = 0; dot != NULL && known[i] != NULL; i++) {
-        is_known |= strcmp(dot + 1, known[i]) == 0;
-    }
-    return is_known && strcmp(dot + 1, formats[0]) != 0
-               ? cli_error(command, "%s: %s writes %s", path, command,
-                           strcmp(formats[0], "txt") == 0 ? "text" : formats[0])
-               : CLI_OK;
-}
-
-int cli_check_output(const char *command, const char *path, const char *const *formats)
-{
-    int rc = formats != NULL ? cli_check_ending(command, path, formats) : CLI_OK;
-
-    return rc == CLI_OK ? cli_written(command, path, output_check(path)) : rc;
+    return cli_written(command, path, output_check(path));
 }
 
 int cli_output_open(const char *command, const char *path, struct output *out)
@@ -307,7 +287,7 @@ static int check_outputs(const struct cli_args *args)
             }
         }
         rc = path != NULL ? check_read(args, path) : CLI_OK;
-        rc = path != NULL && rc == CLI_OK ? cli_check_output(args->command, path, o->words) : rc;
+        rc = path != NULL && rc == CLI_OK ? cli_check_output(args->command, path) : rc;
     }
     return rc;
 }

@@ -22,7 +22,7 @@ enum cli_kind {
     CLI_REAL,       /* double: within low and high */
     CLI_CHOICE,     /* int: which of the words, counted from low */
     CLI_TAKEN,      /* take(where, text) reads it: CLI_OK, or CLI_USAGE with its message */
-    CLI_OUTPUT,     /* const char *: a file to write, which can be; words: as cli_check_output() */
+    CLI_OUTPUT,     /* const char *: a file to write, which can be */
 };
 
 struct cli_option {
@@ -69,11 +69,8 @@ int cli_take(const struct cli_args *args, const struct cli_option *option, const
 /* "--ranks '0': must be WANTED"; CLI_USAGE. */
 int cli_bad_value(const char *command, const char *option, const char *value, const char *wanted);
 
-/* Before the work: can the file be written, and in the format that its ending promises? formats: one of "svg", "txt"
- * and "json", and NULL; or NULL where the command has no say in it. */
-int cli_check_output(const char *command, const char *path, const char *const *formats);
-extern const char *const cli_svg_only[];
-int cli_check_ending(const char *command, const char *path, const char *const *formats);
+/* Before the work: can the file be written? */
+int cli_check_output(const char *command, const char *path);
 /* output_open() and output_close() with their messages: CLI_OK or CLI_USAGE. A status other than CLI_OK
  * is returned, and what was there before stays. */
 int cli_output_open(const char *command, const char *path, struct output *out);

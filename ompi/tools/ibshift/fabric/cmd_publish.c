@@ -321,7 +321,7 @@ static int check_replaced(const struct publish *p)
 static int publish(struct publish *p)
 {
     struct ibshift_error err;
-    int rc = p->is_checking ? CLI_OK : cli_check_output(p->args->command, p->output, NULL);
+    int rc = p->is_checking ? CLI_OK : cli_check_output(p->args->command, p->output);
 
     rc = rc == CLI_OK && !p->is_checking ? check_replaced(p) : rc;
     if (rc != CLI_OK) {

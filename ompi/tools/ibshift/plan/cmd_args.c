@@ -280,8 +280,6 @@ static size_t plan_rows(struct plan_args *args, struct cli_option *to)
          .where = &args->stages_path},
         {"--per-host", 'H', CLI_WHOLE, "N", "ranks that share a host (default: 1)",
          .where = &args->per_host, .low = 1, .high = IBSHIFT_RANKS_MAX},
-        {"--dealt", 'D', CLI_FLAG, NULL, "ranks are dealt to the hosts in turn, not in rank order",
-         .where = &args->is_dealt},
         {"--nodes", 'N', CLI_TEXT, "LIST", "the host of each rank, by number: 0,1,0,1",
          .where = &args->nodes_text},
         {"--leaders", 'L', CLI_WHOLE, "N", "ranks of a host that send to other hosts (default: 1)",
@@ -359,17 +357,6 @@ static void fill_rows(struct plan_args *args, struct cli_option rows[ROWS_MOST])
     rows[kept] = (struct cli_option){.name = NULL};
 }
 
-/* Of rules and JSON the name says so, if it says anything. */
-static int check_ending(const struct plan_args *args)
-{
-    static const char *const text[] = {"txt", NULL}, *const json[] = {"json", NULL};
-    bool is_json = args->is_json || strcmp(args->row->name, "rules") == 0;
-
-    return args->output == NULL
-               ? CLI_OK
-               : cli_check_ending(args->command, args->output, is_json ? json : text);
-}
-
 static const char print_reads[] =
     "--bytes and --params go with --goal or --split optimal, --element with --goal";
 
@@ -413,7 +400,6 @@ static int complete(struct plan_args *args)
     args->has_leaders = args->plan.leaders > 0;
     args->plan.leaders = args->has_leaders ? args->plan.leaders : 1;
     args->plan.commutative = !args->is_non_commutative;
-    rc = rc == CLI_OK ? check_ending(args) : rc;
     rc = rc == CLI_OK ? plan_fabric_open(args) : rc;
     rc = rc == CLI_OK ? plan_file_open(args) : rc;
     return rc == CLI_OK ? plan_args_finish(args) : rc;

@@ -238,8 +238,7 @@ int tune_check_place(const struct tune_target *to, const struct ibshift_made *ma
     if (to->install == TUNE_INSTALL_NOT) {
         return CLI_OK;
     }
-    return installed(to, made, path, sizeof(path)) ? cli_check_output("tune", path, NULL)
-                                                   : CLI_USAGE;
+    return installed(to, made, path, sizeof(path)) ? cli_check_output("tune", path) : CLI_USAGE;
 }
 
 int tune_judge(const struct tune_target *to, struct tune_found *found, struct ibshift_model *local)
