@@ -195,10 +195,16 @@ int sim_peer_check(const struct sim_command *c)
                          c->as, IBSHIFT_WINDOW_MAX);
     }
     if (c->order != NULL || c->schedule || c->plan != NULL || c->pace != NULL || c->window > 0 ||
-        c->sizes != NULL || c->pattern >= 0) {
+        c->pattern >= 0) {
         return cli_error(c->args.command,
-                         "--as takes no --order, --schedule, --plan, --pace, --window, --sizes or "
+                         "--as takes no --order, --schedule, --plan, --pace, --window or "
                          "--traffic: it says what that library does");
+    }
+    if (c->sizes != NULL && (strcmp(c->as, "ompi") == 0 || strcmp(c->as, "mpich") == 0)) {
+        return cli_error(c->args.command,
+                         "--as %s is its MPI_Alltoall, whose rules go by one size: with --sizes, "
+                         "linear, pairwise, ucc or scattered:W",
+                         c->as);
     }
     return CLI_OK;
 }
