@@ -332,19 +332,16 @@ uint64_t ibshift_engine_held_up(struct ibshift_engine *engine, const struct ibsh
     return held_up;
 }
 
-bool ibshift_engine_has_ended(const struct ibshift_engine *engine,
-                              const struct ibshift_ledger *ledger, uint32_t comm, uint32_t seq)
+bool ibshift_engine_runs(const struct ibshift_engine *engine, uint32_t comm,
+                         bool (*is_meant)(uint32_t number, uint32_t seq), uint32_t seq)
 {
     const struct ibshift_op *op = engine->active;
 
-    if (!ibshift_ledger_is_past(ledger, seq)) {
-        return false;
-    }
-    while (op != NULL && (ibshift_net_comm(op->params.comm ^ comm) != 0 ||
-                          !ibshift_number_is_until(op->seq, seq))) {
+    while (op != NULL &&
+           (ibshift_net_comm(op->params.comm ^ comm) != 0 || !is_meant(op->seq, seq))) {
         op = op->next_active;
     }
-    return op == NULL;
+    return op != NULL;
 }
 
 /* Those that are queued now: one that asks for another turn waits for the next poll, which may bring

@@ -11,7 +11,6 @@
  */
 
 #include "exec/tape.h"
-#include "net/ledger.h"
 
 struct ibshift_engine_options {
     uint64_t patience; /* ns without progress until an op probes the peers it waits for; 0: never */
@@ -69,9 +68,9 @@ struct ibshift_tape *ibshift_engine_tape(struct ibshift_engine *engine,
    which they say that they have begun; 0: nothing. It falls as they come. */
 uint64_t ibshift_engine_held_up(struct ibshift_engine *engine, const struct ibshift_op *op);
 
-/* For what the net asks its owner: whether this side has ended a collective of the communicator, whose calls the ledger has. */
-bool ibshift_engine_has_ended(const struct ibshift_engine *engine,
-                              const struct ibshift_ledger *ledger, uint32_t comm, uint32_t seq);
+/* For what the net asks its owner: whether a collective of the communicator runs whose number is meant. */
+bool ibshift_engine_runs(const struct ibshift_engine *engine, uint32_t comm,
+                         bool (*is_meant)(uint32_t number, uint32_t seq), uint32_t seq);
 
 /* Bounded work; returns the number of things that happened, so 0 means: do something else. */
 int ibshift_engine_progress(struct ibshift_engine *engine);

@@ -34,7 +34,8 @@ static bool has_ended(void *context, uint32_t comm, uint32_t seq)
 {
     const struct ibshift_ledger *ledger = own.launch->comms.ledger(context, comm);
 
-    return ledger != NULL && ibshift_engine_has_ended(ibshift_endpoint.engine, ledger, comm, seq);
+    return ledger != NULL && ibshift_ledger_is_past(ledger, seq) &&
+           !ibshift_engine_runs(ibshift_endpoint.engine, comm, ibshift_number_is_until, seq);
 }
 
 static struct ibshift_net_comms comms_of_launch(void)
