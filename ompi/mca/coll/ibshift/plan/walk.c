@@ -150,6 +150,23 @@ void ibshift_walk_begin(struct ibshift_walk *walk, struct ibshift_pages *pages,
     walk->progress.sent = walk->cursor[IBSHIFT_CLASS_SEND].round;
 }
 
+/* Returns the flight. */
+static uint32_t fly(struct ibshift_walk *walk, enum ibshift_class which)
+{
+    struct ibshift_flights *flights = &walk->flights[which];
+    uint32_t flight = ibshift_walk_next_flight(walk, which);
+
+    if (flight == flights->used) {
+        flights->used++;
+    } else {
+        flights->free = flights->step[flight];
+    }
+    flights->round[flight] = walk->cursor[which].round;
+    flights->step[flight] = (uint8_t)walk->cursor[which].index;
+    walk->in_flight[which]++;
+    return flight;
+}
+
 /* A step that starts was the next of its class and is then in flight: it moves no prefix, but may
  * let the local cursor go on, and that one does. */
 uint32_t ibshift_walk_start(struct ibshift_walk *walk, enum ibshift_class which)
@@ -158,7 +175,7 @@ uint32_t ibshift_walk_start(struct ibshift_walk *walk, enum ibshift_class which)
     uint32_t local = walk->cursor[IBSHIFT_CLASS_LOCAL].round, round = cursor->round, flight = 0;
 
     if (which != IBSHIFT_CLASS_LOCAL) {
-        flight = ibshift_walk_fly(walk, which, round, cursor->index);
+        flight = fly(walk, which);
         leave_step(cursor);
         seek(walk, which, walk->rounds);
         if (cursor->round == round) {
@@ -212,35 +229,4 @@ struct ibshift_step ibshift_walk_flight_step(const struct ibshift_walk *walk,
 
     walk->alg->emit(walk->plan, walk->rank, flights->round[flight], steps);
     return steps[flights->step[flight]];
-}
-
-/* Back to the step of that index in the cursor's round. */
-static void find_step(struct ibshift_walk *walk, enum ibshift_class which, uint32_t index)
-{
-    struct ibshift_cursor *cursor = &walk->cursor[which];
-    const struct ibshift_page *page = page_of(walk, cursor->round);
-
-    cursor->index = index;
-    cursor->step = page->steps[index];
-    cursor->later = page->of_class[which] & ~(UINT64_MAX >> (63 - index));
-}
-
-void ibshift_walk_resume(struct ibshift_walk *walk, uint32_t rank,
-                         const struct ibshift_walk_mark *mark)
-{
-    walk->rank = rank;
-    walk->rounds = walk->alg->rounds(walk->plan, rank);
-    walk->progress = mark->progress;
-    take_number(walk);
-    forget_flights(walk);
-    for (int which = 0; which < IBSHIFT_CLASSES; which++) {
-        struct ibshift_cursor *cursor = &walk->cursor[which];
-
-        cursor->round = mark->round[which];
-        cursor->has_step = mark->has_step[which];
-        cursor->later = 0;
-        if (cursor->has_step) {
-            find_step(walk, which, mark->index[which]);
-        }
-    }
 }

@@ -82,15 +82,6 @@ struct ibshift_walk {
     struct ibshift_flights flights[IBSHIFT_CLASS_LOCAL];
 };
 
-/* Where a walk stands, in 36 bytes: for those who walk thousands of ranks in turn with one walk.
- * What is in flight is not in the mark: the caller has it anyway and says it again. */
-struct ibshift_walk_mark {
-    uint32_t round[IBSHIFT_CLASSES];
-    uint32_t index[IBSHIFT_CLASSES];
-    struct ibshift_progress progress;
-    bool has_step[IBSHIFT_CLASSES];
-};
-
 /* The plan has passed ibshift_alg_check() and outlives the walk, as the pages do; window is brought
  * within its bounds. */
 void ibshift_walk_begin(struct ibshift_walk *walk, struct ibshift_pages *pages,
@@ -145,39 +136,5 @@ static inline uint32_t ibshift_walk_flight_round(const struct ibshift_walk *walk
 /* The step of a flight. Emits its round: for rare use. */
 struct ibshift_step ibshift_walk_flight_step(const struct ibshift_walk *walk,
                                              enum ibshift_class which, uint32_t flight);
-
-static inline void ibshift_walk_mark(const struct ibshift_walk *walk,
-                                     struct ibshift_walk_mark *mark)
-{
-    for (int which = 0; which < IBSHIFT_CLASSES; which++) {
-        mark->round[which] = walk->cursor[which].round;
-        mark->index[which] = walk->cursor[which].index;
-        mark->has_step[which] = walk->cursor[which].has_step;
-    }
-    mark->progress = walk->progress;
-}
-
-/* The walk has the same pages, algorithm, plan and window as the one that was marked; nothing is in
- * flight until the caller has called ibshift_walk_fly() for each step that was. */
-void ibshift_walk_resume(struct ibshift_walk *walk, uint32_t rank,
-                         const struct ibshift_walk_mark *mark);
-
-/* A step of that round and index in it is in flight; returns the flight. */
-static inline uint32_t ibshift_walk_fly(struct ibshift_walk *walk, enum ibshift_class which,
-                                        uint32_t round, uint32_t index)
-{
-    struct ibshift_flights *flights = &walk->flights[which];
-    uint32_t flight = ibshift_walk_next_flight(walk, which);
-
-    if (flight == flights->used) {
-        flights->used++;
-    } else {
-        flights->free = flights->step[flight];
-    }
-    flights->round[flight] = round;
-    flights->step[flight] = (uint8_t)index;
-    walk->in_flight[which]++;
-    return flight;
-}
 
 #endif

@@ -1,16 +1,14 @@
 /*
  * A priced run (choose/price.h): walk.c lets ranks act, one after the other, and transfer.c moves their messages, from their sending
- * to their receive, with grants and acknowledgements. All functions are of the rank in run->walk, whose number is given, or of
- * one that a message is for.
+ * to their receive, with grants and acknowledgements.
  */
 #ifndef IBSHIFT_CHOOSE_PRICE_RUN_H
 #define IBSHIFT_CHOOSE_PRICE_RUN_H
 
 #include "choose/price.h"
 #include "choose/size.h"
-#include "plan/emitted.h"
 #include "plan/nodes.h"
-#include "plan/walk.h"
+#include "plan/walks.h"
 
 #define IBSHIFT_NO_MESSAGE (-1)
 
@@ -23,7 +21,6 @@ struct ibshift_price_message {
     uint64_t bytes;
     uint32_t from, to, key;
     uint32_t round, index; /* the send's; the receive's, once it is known */
-    uint32_t flight;       /* of its rank's walk, while that is the one in sim->walk */
     uint32_t hops;         /* of the chain that ends with it */
     bool is_grant;
     bool is_cast; /* a datagram to all, which the adapter has from a copy at once */
@@ -79,14 +76,12 @@ struct ibshift_heap {
 
 /* What pricing needs memory for. */
 struct ibshift_price_space {
-    struct ibshift_emitted emitted;
+    struct ibshift_walks walks;
     struct ibshift_heap heap;
     struct ibshift_price_messages messages;
-    struct ibshift_walk walk; /* of the rank that acts */
-    void *ranks;              /* what is kept of each rank */
+    void *ranks; /* what is kept of each rank */
     size_t ranks_size;
-    uint32_t seen;              /* rounds, for what links add */
-    struct ibshift_pages pages; /* the last: only its heads are zeros at first */
+    uint32_t seen; /* rounds, for what links add */
 };
 
 /* Messages in a row (walk.c): those that are still to come, of how many. All zero at first. */
@@ -95,17 +90,16 @@ struct ibshift_burst {
 };
 
 struct ibshift_price_posted {
-    uint32_t from, key, round, index, flight;
+    uint32_t from, key, round, index;
 };
 
 /* A send until its acknowledgement is back. */
 struct ibshift_price_unacked {
     double done;
-    uint32_t round, flight;
+    uint32_t round;
 };
 
 struct ibshift_price_rank {
-    struct ibshift_walk_mark mark;
     struct ibshift_burst sends, recvs;
     double clock, wake;
     bool is_asleep; /* a wake-up is on its way */
@@ -127,8 +121,8 @@ struct ibshift_price_run {
     struct ibshift_model model;
     struct ibshift_sizes sizes;
     uint32_t window;
-    struct ibshift_walk *walk;     /* of the rank that acts */
-    const struct ibshift_alg *alg; /* the request's, whose rounds may be kept */
+    struct ibshift_walks *walks;
+    const struct ibshift_alg *alg; /* the request's */
     const struct ibshift_plan *plan;
     uint32_t slots; /* entries of posted and unacked a rank: what a rank can use */
     struct ibshift_heap heap;

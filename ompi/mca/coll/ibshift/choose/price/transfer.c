@@ -160,8 +160,8 @@ void ibshift_price_acknowledge(struct ibshift_price_run *sim, uint32_t rank, dou
     struct ibshift_price_rank *node = &sim->nodes[rank];
 
     while (node->unacked_count > 0 && ibshift_price_unacked_at(sim, rank, 0)->done <= now) {
-        ibshift_walk_complete(sim->walk, IBSHIFT_CLASS_SEND,
-                              ibshift_price_unacked_at(sim, rank, 0)->flight);
+        ibshift_walks_complete(sim->walks, rank, IBSHIFT_CLASS_SEND,
+                               ibshift_price_unacked_at(sim, rank, 0)->round);
         node->unacked_first = (node->unacked_first + 1) % sim->slots;
         node->unacked_count--;
     }
@@ -169,7 +169,7 @@ void ibshift_price_acknowledge(struct ibshift_price_run *sim, uint32_t rank, dou
 
 /* In order of their ends: a send that had to wait for its grant may end after a later one. */
 static void hold_until_acknowledged(struct ibshift_price_run *sim, uint32_t rank, uint32_t round,
-                                    uint32_t flight, double done)
+                                    double done)
 {
     uint32_t place = sim->nodes[rank].unacked_count++;
 
@@ -177,26 +177,24 @@ static void hold_until_acknowledged(struct ibshift_price_run *sim, uint32_t rank
         *ibshift_price_unacked_at(sim, rank, place) =
             *ibshift_price_unacked_at(sim, rank, place - 1);
     }
-    *ibshift_price_unacked_at(sim, rank, place) =
-        (struct ibshift_price_unacked){done, round, flight};
+    *ibshift_price_unacked_at(sim, rank, place) = (struct ibshift_price_unacked){done, round};
 }
 
 /* When the acknowledgement of a long send will be back is known once it has arrived. */
 static void acknowledged(struct ibshift_price_run *sim, uint32_t rank, uint32_t round, double done)
 {
     struct ibshift_price_rank *node = &sim->nodes[rank];
-    uint32_t place = 0, flight;
+    uint32_t place = 0;
 
     while (ibshift_price_unacked_at(sim, rank, place)->round != round ||
            isfinite(ibshift_price_unacked_at(sim, rank, place)->done)) {
         place++;
     }
-    flight = ibshift_price_unacked_at(sim, rank, place)->flight;
     for (node->unacked_count--; place < node->unacked_count; place++) {
         *ibshift_price_unacked_at(sim, rank, place) =
             *ibshift_price_unacked_at(sim, rank, place + 1);
     }
-    hold_until_acknowledged(sim, rank, round, flight, done);
+    hold_until_acknowledged(sim, rank, round, done);
     node->finish = ibshift_price_later(node->finish, done);
     ibshift_price_push(sim, done, rank, IBSHIFT_NO_MESSAGE);
 }
@@ -250,15 +248,15 @@ static void leave(struct ibshift_price_run *sim, int32_t index, double begin, do
                              .begin = message->begin, .end = message->end, .leaves = leaves});
     ibshift_price_push(sim, leaves + model->latency, message->to, index);
     if (message->is_cast) {
-        ibshift_walk_complete(sim->walk, IBSHIFT_CLASS_SEND, message->flight);
+        ibshift_walks_complete(sim->walks, message->from, IBSHIFT_CLASS_SEND, message->round);
     } else if (ibshift_model_needs_grant(model, message->bytes)) {
-        hold_until_acknowledged(sim, message->from, message->round, message->flight, INFINITY);
+        hold_until_acknowledged(sim, message->from, message->round, INFINITY);
     } else if (model->at_once == 0) {
         hold_until_acknowledged(
-            sim, message->from, message->round, message->flight,
+            sim, message->from, message->round,
             ibshift_price_later(end + 2 * model->latency, message->least + model->latency));
     } else {
-        ibshift_walk_complete(sim->walk, IBSHIFT_CLASS_SEND, message->flight);
+        ibshift_walks_complete(sim->walks, message->from, IBSHIFT_CLASS_SEND, message->round);
     }
 }
 
@@ -369,7 +367,6 @@ static void meet(struct ibshift_price_run *sim, uint32_t rank, int32_t index,
 
     message->round = posted->round;
     message->index = posted->index;
-    message->flight = posted->flight;
     while (*list != IBSHIFT_NO_MESSAGE && all[*list].ready <= message->ready) {
         list = &all[*list].next;
     }
@@ -393,19 +390,19 @@ static void post_one(struct ibshift_price_run *sim, uint32_t rank,
 
 void ibshift_price_post(struct ibshift_price_run *sim, uint32_t rank)
 {
-    struct ibshift_walk *walk = sim->walk;
-    const struct ibshift_cursor *at = &walk->cursor[IBSHIFT_CLASS_RECV];
+    struct ibshift_walks *walks = sim->walks;
+    const struct ibshift_walks_cursor *at = &walks->ranks[rank].cursor[IBSHIFT_CLASS_RECV];
     const struct ibshift_step *next;
 
-    while ((next = ibshift_walk_next(walk, IBSHIFT_CLASS_RECV)) != NULL) {
+    while ((next = ibshift_walks_next(walks, rank, IBSHIFT_CLASS_RECV)) != NULL) {
         struct ibshift_step step = *next;
         uint64_t bytes = ibshift_sizes_step(&sim->sizes, rank, &step);
         struct ibshift_price_posted posted = {step.peer, ibshift_step_key(&step), at->round,
-                                              at->index, 0};
+                                              at->index};
 
-        posted.flight = ibshift_walk_start(walk, IBSHIFT_CLASS_RECV);
+        ibshift_walks_start(walks, rank, IBSHIFT_CLASS_RECV);
         if (step.count > 0 && bytes == 0) {
-            ibshift_walk_complete(walk, IBSHIFT_CLASS_RECV, posted.flight);
+            ibshift_walks_complete(walks, rank, IBSHIFT_CLASS_RECV, posted.round);
             continue;
         }
         if (ibshift_model_needs_grant(ibshift_price_model_between(sim, step.peer, rank), bytes)) {

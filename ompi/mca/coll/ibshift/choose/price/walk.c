@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "choose/price/run.h"
-
-enum { EMITTED_MOST = 1 << 14 }; /* rounds that are kept: about a MiB of steps */
+#include "plan/walk.h"
 
 /* How many messages a rank posts (or takes in) in a row: the n of o_s(n) and o_r(n).
  *
@@ -49,16 +48,15 @@ static bool belongs(const struct ibshift_step *step, const struct ibshift_step *
 }
 
 /* Of the burst that begins there; at least 1. */
-static uint32_t burst_length(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
-                             const struct burst_place *place)
+static uint32_t burst_length(struct ibshift_walks *walks, const struct burst_place *place)
 {
-    uint32_t rounds = alg->rounds(plan, place->rank), round = place->round, index = place->index;
-    uint32_t length = 0;
+    uint32_t rounds = walks->ranks[place->rank].rounds, round = place->round, index = place->index;
+    uint32_t length = 0, count;
     int kind = place->kind;
-    struct ibshift_step steps[IBSHIFT_ROUND_STEPS], first;
+    struct ibshift_step first;
 
     for (; round < rounds && length < BURST_LIMIT; round++, index = 0) {
-        uint32_t count = (uint32_t)alg->emit(plan, place->rank, round, steps);
+        const struct ibshift_step *steps = ibshift_walks_look(walks, place->rank, round, &count);
 
         if (length == 0) {
             first = steps[index];
@@ -88,7 +86,7 @@ static double burst_overhead(const struct ibshift_price_run *sim, struct ibshift
         return max;
     }
     if (burst->left == 0) {
-        burst->length = burst_length(sim->alg, sim->plan, place);
+        burst->length = burst_length(sim->walks, place);
         burst->left = burst->length;
     }
     burst->left--;
@@ -104,8 +102,8 @@ static void do_local(struct ibshift_price_run *sim, uint32_t rank, struct ibshif
     event.bytes = ibshift_sizes_step(&sim->sizes, rank, &step);
     ibshift_price_work(sim, rank, node->clock, (double)event.bytes * rate);
     event.end = node->clock;
-    event.round = sim->walk->cursor[IBSHIFT_CLASS_LOCAL].round;
-    ibshift_walk_start(sim->walk, IBSHIFT_CLASS_LOCAL);
+    event.round = sim->walks->ranks[rank].cursor[IBSHIFT_CLASS_LOCAL].round;
+    ibshift_walks_start(sim->walks, rank, IBSHIFT_CLASS_LOCAL);
     if (sim->request->seen != NULL) {
         sim->request->seen(sim->request->context, &event);
     }
@@ -132,9 +130,9 @@ static void do_send(struct ibshift_price_run *sim, uint32_t rank, struct ibshift
                     uint64_t bytes, double begin)
 {
     struct ibshift_price_rank *node = &sim->nodes[rank];
-    const struct ibshift_cursor *at_step = &sim->walk->cursor[IBSHIFT_CLASS_SEND];
+    const struct ibshift_walks_cursor *at_step =
+        &sim->walks->ranks[rank].cursor[IBSHIFT_CLASS_SEND];
     struct burst_place place = {IBSHIFT_STEP_SEND, rank, at_step->round, at_step->index};
-    uint32_t flight = ibshift_walk_start(sim->walk, IBSHIFT_CLASS_SEND);
     const struct ibshift_model *model = ibshift_price_model_between(sim, rank, step.peer);
     bool is_long = ibshift_model_needs_grant(model, bytes),
          is_datagram = is_cast(sim, rank, &step, bytes),
@@ -144,6 +142,7 @@ static void do_send(struct ibshift_price_run *sim, uint32_t rank, struct ibshift
                                      : overhead + (double)bytes * model->send_byte +
                                            ibshift_model_copying(model, bytes);
 
+    ibshift_walks_start(sim->walks, rank, IBSHIFT_CLASS_SEND);
     ibshift_price_work(sim, rank, begin, time);
     node->sent++;
     sim->message_total += !is_copy;
@@ -159,7 +158,6 @@ static void do_send(struct ibshift_price_run *sim, uint32_t rank, struct ibshift
                                                        .key = ibshift_step_key(&step),
                                                        .round = place.round,
                                                        .index = place.index,
-                                                       .flight = flight,
                                                        .is_cast = is_datagram,
                                                        .is_copy = is_copy,
                                                        .hops = step.need > 0 ? node->hops + 1 : 1});
@@ -183,23 +181,24 @@ static void do_recv(struct ibshift_price_run *sim, uint32_t rank)
     ibshift_price_report(
         sim, rank, &message,
         (struct ibshift_price_event){.begin = begin, .end = node->clock, .ready = message.ready});
-    ibshift_walk_complete(sim->walk, IBSHIFT_CLASS_RECV, message.flight);
+    ibshift_walks_complete(sim->walks, rank, IBSHIFT_CLASS_RECV, message.round);
 }
 
 /* When an acknowledgement comes that a step waits for, or infinity. */
 static double awaited_acknowledgement(const struct ibshift_price_run *sim, uint32_t rank)
 {
     const struct ibshift_price_rank *node = &sim->nodes[rank];
-    const struct ibshift_walk *walk = sim->walk;
+    const struct ibshift_walks_rank *walk = &sim->walks->ranks[rank];
 
     if (node->unacked_count == 0) {
         return INFINITY;
     }
     for (int class = 0; class < IBSHIFT_CLASSES; class ++) {
-        const struct ibshift_cursor *cursor = &walk->cursor[class];
-        bool is_full = class == IBSHIFT_CLASS_SEND && walk->in_flight[class] == walk->window;
+        const struct ibshift_step *step =
+            ibshift_walks_coming(sim->walks, rank, (enum ibshift_class) class);
+        bool is_full = class == IBSHIFT_CLASS_SEND && walk->in_flight[class] == sim->window;
 
-        if (cursor->has_step && (is_full || cursor->step.drain > walk->progress.sent)) {
+        if (step != NULL && (is_full || step->drain > walk->progress.sent)) {
             return ibshift_price_unacked_at(sim, rank, 0)->done;
         }
     }
@@ -225,10 +224,13 @@ static bool act(struct ibshift_price_run *sim, uint32_t rank)
     double send_at = INFINITY, recv_at = INFINITY, other_at;
     uint64_t bytes = 0;
 
-    if ((step = ibshift_walk_next(sim->walk, IBSHIFT_CLASS_SEND)) != NULL) {
+    if ((step = ibshift_walks_next(sim->walks, rank, IBSHIFT_CLASS_SEND)) != NULL) {
         bytes = ibshift_sizes_step(&sim->sizes, rank, step);
         if (bytes == 0 && step->count > 0) {
-            ibshift_walk_skip(sim->walk, IBSHIFT_CLASS_SEND);
+            uint32_t round = sim->walks->ranks[rank].cursor[IBSHIFT_CLASS_SEND].round;
+
+            ibshift_walks_start(sim->walks, rank, IBSHIFT_CLASS_SEND);
+            ibshift_walks_complete(sim->walks, rank, IBSHIFT_CLASS_SEND, round);
             return true;
         }
         send_at = ibshift_price_is_near(sim, rank, step->peer)
@@ -238,7 +240,7 @@ static bool act(struct ibshift_price_run *sim, uint32_t rank)
                                                 (sim->model.free_messages - 1) * sim->model.gap);
     }
     if (send_at > node->clock &&
-        (local = ibshift_walk_next(sim->walk, IBSHIFT_CLASS_LOCAL)) != NULL) {
+        (local = ibshift_walks_next(sim->walks, rank, IBSHIFT_CLASS_LOCAL)) != NULL) {
         do_local(sim, rank, *local);
         return true;
     }
@@ -272,37 +274,6 @@ static void go_on(struct ibshift_price_run *sim, uint32_t rank)
         ibshift_price_acknowledge(sim, rank, sim->nodes[rank].clock);
         ibshift_price_post(sim, rank);
     } while (sim->error == 0 && act(sim, rank));
-    ibshift_walk_mark(sim->walk, &sim->nodes[rank].mark);
-}
-
-static void fly_list(struct ibshift_price_run *sim, int32_t first, enum ibshift_class which)
-{
-    for (int32_t i = first; i != IBSHIFT_NO_MESSAGE; i = sim->messages.all[i].next) {
-        struct ibshift_price_message *message = &sim->messages.all[i];
-
-        message->flight = ibshift_walk_fly(sim->walk, which, message->round, message->index);
-    }
-}
-
-/* What was in flight is what is posted, what has come, what waits for a grant and what is not
- * acknowledged. */
-static void resume(struct ibshift_price_run *sim, uint32_t rank)
-{
-    const struct ibshift_price_rank *node = &sim->nodes[rank];
-    struct ibshift_price_posted *posted = &sim->posted[(size_t)rank * sim->slots];
-
-    ibshift_walk_resume(sim->walk, rank, &node->mark);
-    for (uint32_t i = 0; i < node->posted_count; i++) {
-        posted[i].flight =
-            ibshift_walk_fly(sim->walk, IBSHIFT_CLASS_RECV, posted[i].round, posted[i].index);
-    }
-    fly_list(sim, node->arrived, IBSHIFT_CLASS_RECV);
-    fly_list(sim, node->asked, IBSHIFT_CLASS_SEND);
-    for (uint32_t i = 0; i < node->unacked_count; i++) {
-        struct ibshift_price_unacked *send = ibshift_price_unacked_at(sim, rank, i);
-
-        send->flight = ibshift_walk_fly(sim->walk, IBSHIFT_CLASS_SEND, send->round, 0);
-    }
 }
 
 /* nodes and loads are zero, the rest belongs to them. */
@@ -345,16 +316,14 @@ static int begin(struct ibshift_price_run *sim)
     }
     sim->has_begun = !posts_first;
     for (uint32_t rank = 0; rank < ranks && sim->error == 0; rank++) {
-        ibshift_walk_begin(sim->walk, &sim->space->pages, sim->alg, sim->plan, rank, sim->window);
+        ibshift_walks_begin_rank(sim->walks, rank);
         ibshift_price_post(sim, rank);
-        ibshift_walk_mark(sim->walk, &sim->nodes[rank].mark);
         if (!posts_first) {
             go_on(sim, rank);
         }
     }
+    sim->has_begun = true;
     for (uint32_t rank = 0; rank < ranks && posts_first && sim->error == 0; rank++) {
-        sim->has_begun = true;
-        resume(sim, rank);
         go_on(sim, rank);
     }
     return sim->error;
@@ -376,7 +345,6 @@ static int run(struct ibshift_price_run *sim)
             node->is_asleep = node->is_asleep && node->wake != event.time;
             node->clock = ibshift_price_later(node->clock, event.time);
         }
-        resume(sim, event.rank);
         go_on(sim, event.rank);
     }
     return sim->error;
@@ -391,9 +359,8 @@ static int finish(struct ibshift_price_run *sim, struct ibshift_price *price)
     for (uint32_t rank = 0; rank < sim->request->plan->ranks; rank++) {
         struct ibshift_price_rank *node = &sim->nodes[rank];
 
-        resume(sim, rank);
         ibshift_price_acknowledge(sim, rank, INFINITY);
-        if (!ibshift_walk_is_done(sim->walk)) {
+        if (!ibshift_walks_are_done(sim->walks, rank)) {
             return -EDEADLK;
         }
         sum.most = node->sent > sum.most ? node->sent : sum.most;
@@ -422,7 +389,7 @@ static int price_in(const struct ibshift_price_request *request, struct ibshift_
         .window = request->window > 0 && request->window < IBSHIFT_WINDOW_MAX ? request->window
                                                                               : IBSHIFT_WINDOW_MAX,
         .space = space,
-        .walk = &space->walk,
+        .walks = &space->walks,
         .alg = request->alg,
         .plan = request->plan,
         .heap = {.events = space->heap.events, .capacity = space->heap.capacity},
@@ -435,37 +402,23 @@ static int price_in(const struct ibshift_price_request *request, struct ibshift_
 
     ibshift_sizes_begin(&sim.sizes, request->alg, request->plan, request->bytes,
                         request->element > 0 ? request->element : 1);
-    if (ibshift_emitted_begin(&space->emitted, request->alg, request->plan, EMITTED_MOST)) {
-        sim.alg = &space->emitted.alg;
-        sim.plan = &space->emitted.plan;
-    }
     if (ibshift_plan_exceeds(sim.alg, sim.plan, request->limit)) {
         return -E2BIG;
     }
     sim.slots = ibshift_plan_slots(sim.alg, sim.plan, sim.window);
-    rc = begin(&sim);
+    rc = ibshift_walks_begin(sim.walks, sim.alg, sim.plan, sim.window);
+    rc = rc == 0 ? begin(&sim) : rc;
     rc = rc == 0 ? run(&sim) : rc;
+    rc = rc == 0 && sim.walks->lacks_memory ? -ENOMEM : rc;
     rc = rc == 0 ? finish(&sim, price) : rc;
     space->heap = sim.heap;
     space->messages = sim.messages;
     return rc;
 }
 
-/* The pages' steps, most of it, belong to no walk yet. */
 struct ibshift_price_space *ibshift_price_space_new(void)
 {
-    struct ibshift_price_space *space = malloc(sizeof(*space));
-
-    if (space == NULL) {
-        return NULL;
-    }
-    memset(space, 0, offsetof(struct ibshift_price_space, pages));
-    space->pages.walks = 0;
-    for (int i = 0; i < IBSHIFT_PAGES; i++) {
-        space->pages.page[i].walk = 0;
-        space->pages.page[i].round = 0;
-    }
-    return space;
+    return calloc(1, sizeof(struct ibshift_price_space));
 }
 
 void ibshift_price_space_free(struct ibshift_price_space *space)
@@ -474,7 +427,7 @@ void ibshift_price_space_free(struct ibshift_price_space *space)
         free(space->heap.events);
         free(space->messages.all);
         free(space->ranks);
-        ibshift_emitted_free(&space->emitted);
+        ibshift_walks_free(&space->walks);
         free(space);
     }
 }
