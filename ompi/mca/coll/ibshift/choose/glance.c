@@ -45,33 +45,13 @@ struct load {
     double out, in, local, near, waits;
 };
 
-static bool is_near(const struct ibshift_price_request *request, uint32_t a, uint32_t b)
-{
-    return request->near != NULL &&
-           ibshift_nodes_of(request->plan, a) == ibshift_nodes_of(request->plan, b);
-}
-
-/* us of the processor of a rank that sends or takes it. */
-static double near_message(const struct ibshift_model *near, int kind, double bytes)
-{
-    bool is_long = near->at_once > 0 && bytes > near->at_once;
-    double copied = is_long ? 0 : bytes * near->eager_byte;
-
-    return kind == IBSHIFT_STEP_RECV
-               ? near->recv_min + copied
-               : near->send_min + copied + bytes * near->send_byte + (is_long ? near->granted : 0);
-}
-
 /* us until a message is there that its rank waits for: where ranks share nodes, the messages before it may all have been near. */
 static double coming(const struct ibshift_price_request *request, bool is_near, double bytes)
 {
-    const struct ibshift_model *model = request->model;
-
     if (is_near || (request->near != NULL && request->plan->nodes->most > 1)) {
         return request->near->latency;
     }
-    return model->latency + model->send_min + model->recv_min +
-           bytes * (model->send_byte + model->gap_byte);
+    return ibshift_hop(request, false, bytes);
 }
 
 static void add_round(const struct ibshift_price_request *request,
@@ -87,7 +67,7 @@ static void add_round(const struct ibshift_price_request *request,
     for (uint32_t i = 0; i < count; i++) {
         double bytes = (double)ibshift_sizes_step(sizes, rank, &steps[i]);
         bool is_message = steps[i].kind <= IBSHIFT_STEP_SEND;
-        bool near = is_message && is_near(request, rank, steps[i].peer);
+        bool near = is_message && ibshift_hop_is_near(request, rank, steps[i].peer);
 
         if (bytes == 0 && steps[i].count > 0) {
             continue;
@@ -97,7 +77,7 @@ static void add_round(const struct ibshift_price_request *request,
             last = fmax(last, coming(request, near, bytes));
         }
         if (near) {
-            load->near += near_message(request->near, steps[i].kind, bytes);
+            load->near += ibshift_hop_work(request->near, steps[i].kind, bytes);
         } else if (steps[i].kind == IBSHIFT_STEP_SEND) {
             load->out += model->gap + bytes * model->gap_byte;
             load->local += model->send_min + bytes * model->send_byte;
@@ -275,19 +255,22 @@ static uint64_t even(const struct ibshift_price_request *request)
 double ibshift_bound(const struct ibshift_price_request *request)
 {
     uint32_t ranks = request->plan->ranks, root = request->plan->root;
+    uint32_t end = ibshift_chain_end(request->plan);
     const uint32_t seen[] = {root, (root + ranks - 1) % ranks};
     struct ibshift_sizes sizes;
-    double most = 0;
+    double most;
 
     if ((request->alg->flags & IBSHIFT_ALG_MULTICAST) != 0) {
         return 0; /* its messages are fewer than its sends */
     }
     ibshift_sizes_begin(&sizes, request->alg, request->plan, even(request),
                         request->element > 0 ? request->element : 1);
+    most = end == seen[0] || end == seen[1] ? 0 : ibshift_chain(request, &sizes, end);
     for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++) {
         struct load load = load_of(request, &sizes, seen[i]);
 
         most = fmax(most, fmax(fmax(load.out, load.in), fmax(load.local + load.near, load.waits)));
+        most = fmax(most, ibshift_chain(request, &sizes, seen[i]));
     }
     return most;
 }

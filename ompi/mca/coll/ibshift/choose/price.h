@@ -39,6 +39,7 @@
 #include "plan/alg.h"
 #include "choose/crowd.h"
 #include "choose/param.h"
+#include "choose/size.h"
 
 /* What a rank did, in order of its own time: for drawings and tests. */
 struct ibshift_price_event {
@@ -114,6 +115,18 @@ struct ibshift_paths;
 int ibshift_price_distance(const struct ibshift_price_request *request,
                            const struct ibshift_paths *paths, const uint32_t *member_of,
                            struct ibshift_price *price);
+
+/* One message: whether it stays in a node; us of the processor of a rank that sends or takes it there; us from its posting until it
+ * has come, without those beside it. */
+bool ibshift_hop_is_near(const struct ibshift_price_request *request, uint32_t a, uint32_t b);
+double ibshift_hop_work(const struct ibshift_model *near, int kind, double bytes);
+double ibshift_hop(const struct ibshift_price_request *request, bool is_near, double bytes);
+
+/* us that a chain of messages takes at least that ends with the rank's last receive, back as far as some rounds show; and a rank of
+ * a tree that is far from its root: to a base of a power of two, all digits of its number are the highest. */
+double ibshift_chain(const struct ibshift_price_request *request, const struct ibshift_sizes *sizes,
+                     uint32_t rank);
+uint32_t ibshift_chain_end(const struct ibshift_plan *plan);
 
 /* What pricing needs memory for: who prices many plans one after the other gives the same to all of them. */
 struct ibshift_price_space *ibshift_price_space_new(void); /* NULL: there is no memory */
