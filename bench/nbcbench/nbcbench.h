@@ -14,7 +14,7 @@
 
 enum { BENCH_SIZES = 64, BENCH_TAILS = 8, ROOT_ROTATES = -1, GRID_MOST = 8 };
 
-enum format { FORMAT_TABLE, FORMAT_CSV, FORMAT_JSON };
+enum format { FORMAT_TABLE, FORMAT_OSU, FORMAT_IMB, FORMAT_CSV, FORMAT_JSON };
 enum derived { DERIVED_NONE = -1, DERIVED_CONTIGUOUS, DERIVED_VECTOR, DERIVED_INDEXED };
 
 /* What the elements are. The names are in data.c. */
@@ -85,6 +85,7 @@ struct bench {
 
 struct collective {
     const char *name;
+    const char *osu;              /* as the title of OSU's test has it */
     bool sized;                   /* false: the barrier */
     bool reduces;                 /* operates on its elements */
     bool sends_all, receives_all; /* a block for every partner in the buffer, else one */
@@ -147,6 +148,17 @@ int measure(struct bench *b, struct result *result);
  * the collective. */
 int plans_read(const char *path);
 int plans_measure(struct bench *b, struct options *o, struct result *result);
+
+/* How results are written; NULL: not at all. */
+struct format_functions {
+    void (*open)(FILE *file, const struct options *o);
+    /* Before the first size of a collective with so many ranks. */
+    void (*begin)(FILE *file, const struct bench *b);
+    void (*row)(FILE *file, const struct bench *b, const struct result *r);
+    void (*close)(FILE *file);
+};
+
+extern const struct format_functions format_osu, format_imb;
 
 /* What is known of the run, as lines behind "# " or, where json is given, as members of the open
  * object. */

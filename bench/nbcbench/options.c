@@ -159,7 +159,7 @@ static int take_plans(void *where, const char *path)
     return plans_read(path);
 }
 
-static const char *const formats[] = {"table", "csv", "json", NULL};
+static const char *const formats[] = {"table", "osu", "imb", "csv", "json", NULL};
 static const char *const kinds[] = {"contiguous", "vector", "indexed", NULL};
 static const char *const starts[] = {"clock", "barrier", NULL};
 
@@ -211,7 +211,7 @@ static const struct cli_option rows[] = {
      "hw_counters/sent_pkts)",
      .take = take_counter},
     {"--verify", 'v', CLI_FLAG, NULL, "check the data after each size", .where = &given.verify},
-    {"--format", 'F', CLI_CHOICE, "NAME", "table, csv or json (default: table)",
+    {"--format", 'F', CLI_CHOICE, "NAME", "table, osu, imb, csv or json (default: table)",
      .where = &given.format, .words = formats},
     {"--full", 'f', CLI_FLAG, NULL, "minimum, mean and maximum over the ranks, confidence interval",
      .where = &given.full},

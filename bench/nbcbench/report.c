@@ -12,6 +12,8 @@
 
 static const struct options *options;
 static struct output csv; /* beside the output */
+static const struct collective *last_collective;
+static int last_ranks;
 static int results, noisy;
 static struct host_load host; /* before the first rank began */
 
@@ -164,21 +166,18 @@ static void close_object(FILE *file)
     json_end(&json);
 }
 
-/* How results are written. */
-struct format_functions {
-    void (*open)(FILE *file, const struct options *o);
-    void (*row)(FILE *file, const struct bench *b, const struct result *r);
-    void (*close)(FILE *file); /* or NULL */
-};
+static const struct format_functions format_json = {open_object, NULL, write_row, close_object};
 
-static const struct format_functions format_json = {open_object, write_row, close_object};
-static const struct format_functions format_table = {table_open, table_row, NULL};
-static const struct format_functions format_csv = {csv_open, csv_row, NULL};
+static const struct format_functions format_table = {table_open, NULL, table_row, NULL};
+static const struct format_functions format_csv = {csv_open, NULL, csv_row, NULL};
 
 static const struct format_functions *format_of(const struct options *o)
 {
-    static const struct format_functions *const all[] = {
-        [FORMAT_TABLE] = &format_table, [FORMAT_CSV] = &format_csv, [FORMAT_JSON] = &format_json};
+    static const struct format_functions *const all[] = {[FORMAT_TABLE] = &format_table,
+                                                         [FORMAT_OSU] = &format_osu,
+                                                         [FORMAT_IMB] = &format_imb,
+                                                         [FORMAT_CSV] = &format_csv,
+                                                         [FORMAT_JSON] = &format_json};
     bool is_csv = o->format == FORMAT_TABLE && o->csv != NULL && strcmp(o->csv, "-") == 0;
 
     return is_csv ? &format_csv : all[o->format];
@@ -205,19 +204,28 @@ int report_open(const struct options *o)
     if (o->metadata && o->format != FORMAT_JSON) {
         metadata_write(stdout, NULL, o);
     }
-    format_of(o)->open(stdout, o);
+    if (format_of(o)->open != NULL) {
+        format_of(o)->open(stdout, o);
+    }
     return 0;
 }
 
 void report_row(const struct bench *b, const struct result *r)
 {
+    const struct format_functions *format = format_of(b->options);
+
     results++;
     noisy += r->blocking.is_noisy || r->nonblocking.is_noisy;
     if (csv.file != NULL) {
         csv_row(csv.file, b, r);
         fflush(csv.file);
     }
-    format_of(b->options)->row(stdout, b, r);
+    if (format->begin != NULL && (b->what != last_collective || b->ranks != last_ranks)) {
+        format->begin(stdout, b);
+    }
+    last_collective = b->what;
+    last_ranks = b->ranks;
+    format->row(stdout, b, r);
     fflush(stdout);
 }
 
