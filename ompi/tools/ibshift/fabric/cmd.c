@@ -430,6 +430,7 @@ static const struct cli_command rows[] = {
     {"contend", cmd_fabric_contend, "flows per link, stage by stage, of an order, table or plan"},
     {"schedule", cmd_fabric_schedule, "the cheapest order for the all-to-all of a job, and why"},
     {"bound", cmd_fabric_bound, "what no plan and no routes can beat, with a proof"},
+    {"modes", cmd_fabric_modes, "what each LID offset gives the hosts of a job"},
     {"audit", cmd_fabric_audit, "what past jobs would have gained from an order, or jobs lose now"},
     {"place", cmd_fabric_place, "which free hosts a job should get"},
     {"publish", cmd_fabric_publish,

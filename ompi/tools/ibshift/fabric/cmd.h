@@ -57,6 +57,7 @@ int cmd_fabric_audit(int argc, char **argv);
 int cmd_fabric_place(int argc, char **argv);
 int cmd_fabric_publish(int argc, char **argv);
 int cmd_fabric_contend(int argc, char **argv);
+int cmd_fabric_modes(int argc, char **argv);
 int cmd_fabric_schedule(int argc, char **argv);
 int cmd_fabric_bound(int argc, char **argv);
 
