@@ -1,5 +1,6 @@
 """Runs nbcbench for every contender, interleaved, and collects its CSV."""
 import csv
+import itertools
 import os
 import re
 import subprocess
@@ -132,34 +133,31 @@ class Progress:
             sys.stderr.write("\r\033[K")
 
 
-def measure(stage, wire, ranks, bench, rounds, limit, more, per_host=None):
-    """{(collective, ranks, size): {contender: {column: median over the rounds}}}, {contender: failure}, plans."""
+def measure(stage, wire, ranks, tests, bench, rounds, limit, more, per_host=None):
+    """{(collective, ranks, size): {contender: {column: median over the rounds}}}, {contender: failure}, plans. tests: of one run each."""
     who = contenders(os.path.join(stage, "lib", "openmpi"), more, per_host is not None)
     samples = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     failures, plans = {}, {}
-    progress = Progress(rounds * len(ranks) * len(who))
+    progress = Progress(rounds * len(ranks) * len(tests) * len(who))
     places = Places()
-    for turn in range(rounds):
-        for p in ranks:
-            place = None
-            if len(failures) == len(who):
-                break
-            for name, options in who.items():
-                progress.step(f"round {turn + 1}: {name}, {p} ranks")
-                if name in failures:
-                    continue
-                try:
-                    line = command(stage, wire, name, options, p, bench, per_host)
-                    (rows, said), place = (run_once(line, limit), None) if wire else places.run(line, limit, place)
-                except RunFailed as failure:
-                    failures[name] = str(failure)
-                    continue
-                plans.update(said)
-                for row in rows:
-                    cell = samples[row["collective"], int(row["ranks"]), int(row["size"])][name]
-                    for column, value in row.items():
-                        if column not in ("label", "collective", "ranks", "size"):
-                            cell[column].append(float(value))
+    for turn, p, test in itertools.product(range(rounds), ranks, tests):
+        place = None
+        for name, options in who.items():
+            progress.step(f"round {turn + 1}: {name}, {p} ranks, {test}")
+            if name in failures:
+                continue
+            try:
+                line = command(stage, wire, name, options, p, ["-t", test] + bench, per_host)
+                (rows, said), place = (run_once(line, limit), None) if wire else places.run(line, limit, place)
+            except RunFailed as failure:
+                failures[name] = str(failure)
+                continue
+            plans.update(said)
+            for row in rows:
+                cell = samples[row["collective"], int(row["ranks"]), int(row["size"])][name]
+                for column, value in row.items():
+                    if column not in ("label", "collective", "ranks", "size"):
+                        cell[column].append(float(value))
     progress.close()
     print(places.said(), end="\n" if places.repeated else "", file=sys.stderr)
     table = {key: {name: {column: median(values) for column, values in columns.items()}
