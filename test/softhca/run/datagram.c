@@ -117,7 +117,10 @@ static void multicast(struct flight *f)
 
         if (!is_self && port != SHM_NONE && qp_share_partition(f->run->qp, &shm.qps[members[i]]) &&
             fault_fate(f->run->qp, port, f->wqe) == FATE_DELIVER) {
-            arrive(f, members[i]);
+            for (int times = shm.head->conf.adversarial && shm_random(8) == 0 ? 2 : 1; times > 0;
+                 times--) { /* switches may forward one twice while the tree changes */
+                arrive(f, members[i]);
+            }
         }
     }
 }
