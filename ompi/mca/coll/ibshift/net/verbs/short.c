@@ -157,6 +157,7 @@ int ibshift_nv_recv(struct ibshift_connection *c, const struct ibshift_net_messa
     if (note == NULL) {
         return -ENOMEM;
     }
+    note->is_pulled = m->cast != NULL; /* its group is asked for it: a PULL would stay there */
     nv->queued += m->length > IBSHIFT_RING_PAYLOAD;
     ibshift_nv_note_enter(note, &c->resting);
     ibshift_nv_connect(c);
@@ -166,7 +167,7 @@ int ibshift_nv_recv(struct ibshift_connection *c, const struct ibshift_net_messa
     if (m->length > nv->net.max_eager) {
         note->standing = ibshift_nv_may_stand(nv) ? m->standing : 0;
         ibshift_nv_grant(note, m->mem);
-    } else if (c->in.held >= c->in.quota_window) {
+    } else if (!note->is_pulled && c->in.held >= c->in.quota_window) {
         pull(note);
     }
     return IBSHIFT_NET_PENDING;
