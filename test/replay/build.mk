@@ -8,12 +8,12 @@ BUILD ?= build
 COMPONENT := $(TOP)/ompi/mca/coll/ibshift
 HCA := $(TOP)/test/softhca
 KERNEL := getrlimit clock_gettime getpid kill nanosleep usleep sched_yield open openat socket close fdopendir fcntl getrandom \
-	posix_fallocate statvfs fstatvfs fopen fputs sysconf process_vm_readv process_vm_writev getenv
+	poll posix_fallocate statvfs fstatvfs fopen fputs sysconf process_vm_readv process_vm_writev getenv
 MEMORY := malloc calloc realloc posix_memalign aligned_alloc strdup free
 NETS := ibshift_net_verbs_create ibshift_net_node_create ibshift_engine_create ibshift_engine_progress \
 	ibshift_engine_free ibshift_report ibshift_report_counts
 VERBS := $(addprefix ibv_,open_device alloc_pd create_cq create_qp create_srq create_ah modify_qp query_device query_gid \
-	query_pkey get_device_list)
+	query_pkey get_device_list attach_mcast)
 wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
 CFLAGS := -MMD -MP -std=gnu11 -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter -fPIC -ftls-model=initial-exec -D_GNU_SOURCE=1 -I$(COMPONENT) -I$(HCA) -I$(TOP)/ompi/tools/ibshift \
 	-I$(TOP)/test/replay -DPACKAGE_VERSION='"replay"'

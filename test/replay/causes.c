@@ -127,7 +127,7 @@ static bool is_somebody_late(const struct failure *f)
         if ((f->members >> i & 1) == 0) {
             continue;
         }
-        if (is_before(f, i, CAUSE_LATE) ||
+        if (is_before(f, i, CAUSE_LATE) || is_before(f, i, CAUSE_BUSY) ||
             (is_before(f, i, CAUSE_DEAD) && !c.program->knows_ends && !is_known(f)) ||
             is_before(f, i, CAUSE_LINK) || is_before(f, i, CAUSE_HOSTILE) ||
             is_before(f, i, CAUSE_SPOILT)) {

@@ -13,6 +13,7 @@ enum cause {
     CAUSE_MEMORY,  /* an allocation was refused */
     CAUSE_LINK,    /* its host's port went down and stayed so, or its device died */
     CAUSE_HOSTILE, /* what it sends is garbage */
+    CAUSE_BUSY,    /* others had it move messages while one was waiting for it */
     CAUSE_SPOILT, /* a hostile one of its host has written to its shared memory, whoever should write there */
     CAUSES
 };

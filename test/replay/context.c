@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#ifdef __x86_64__
 enum { KEPT = 6 }; /* registers: r15, r14, r13, r12, rbx, rbp from the lowest address on */
 
 __asm__(".text\n"
@@ -43,23 +42,3 @@ uintptr_t context_frame(const struct context *context)
 {
     return (uintptr_t)context->sp[KEPT - 1];
 }
-#else
-void context_make(struct context *context, char *stack, size_t size, void (*start)(void))
-{
-    getcontext(&context->u);
-    context->u.uc_stack.ss_sp = stack;
-    context->u.uc_stack.ss_size = size;
-    makecontext(&context->u, start, 0);
-}
-
-void context_switch(struct context *from, struct context *to)
-{
-    swapcontext(&from->u, &to->u);
-}
-
-uintptr_t context_frame(const struct context *context)
-{
-    (void)context;
-    return 0;
-}
-#endif

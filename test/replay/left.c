@@ -1,8 +1,8 @@
 /* What a rank's nets must have back when all of its collectives are over: stocks, grants, messages. */
 #include "left.h"
 
+#include "net/cast/impl.h"
 #include "net/node/private.h"
-#include "net/verbs/inside.h"
 #include "scheduler.h"
 
 static struct {
@@ -61,6 +61,9 @@ static void check_connections(const struct ibshift_net_verbs *nv)
                 note == NULL ? 0 : note->match.key.tag);
         }
     }
+    if (nv->casts != NULL && nv->casts->next != NULL) { /* the world's goes with the net */
+        replay_fail("rank %d: a multicast group is left", replay_self());
+    }
     if (nv->free_grant_count + standing != l.grants) {
         replay_fail("rank %d: %u grants are left, %u of them stand", replay_self(),
                     l.grants - nv->free_grant_count, standing);
@@ -82,6 +85,13 @@ static void check_node(const struct ibshift_net_node *nn)
 
 bool left_is_any(void)
 {
+    const struct ibshift_cast *cast = l.verbs != NULL ? l.verbs->casts : NULL;
+
+    for (; cast != NULL; cast = cast->next) {
+        if (cast->is_closing) {
+            return true;
+        }
+    }
     for (uint32_t i = 0; l.verbs != NULL && i < l.verbs->connection_count; i++) {
         const struct ibshift_connection *c = l.verbs->connections[i];
 

@@ -134,6 +134,7 @@ extern __typeof__(ibv_modify_qp) __real_ibv_modify_qp, __wrap_ibv_modify_qp;
 extern __typeof__(ibv_query_device) __real_ibv_query_device, __wrap_ibv_query_device;
 extern __typeof__(ibv_query_gid) __real_ibv_query_gid, __wrap_ibv_query_gid;
 extern __typeof__(ibv_query_pkey) __real_ibv_query_pkey, __wrap_ibv_query_pkey;
+extern __typeof__(ibv_attach_mcast) __real_ibv_attach_mcast, __wrap_ibv_attach_mcast;
 extern __typeof__(ibv_get_device_list) __real_ibv_get_device_list, __wrap_ibv_get_device_list;
 
 static bool fails(int error)
@@ -198,4 +199,9 @@ int __wrap_ibv_query_gid(struct ibv_context *context, uint8_t port, int index, u
 int __wrap_ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
 {
     return fails(EIO) ? -1 : __real_ibv_query_pkey(context, port, index, pkey);
+}
+
+int __wrap_ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+    return fails(ENOMEM) ? ENOMEM : __real_ibv_attach_mcast(qp, gid, lid);
 }

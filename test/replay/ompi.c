@@ -443,7 +443,7 @@ static void look_at_counters(void)
                                 counters.net.ring,     counters.net.eager,  counters.net.rendezvous,
                                 counters.net.standing, counters.net.pieces, counters.net.words,
                                 counters.node.cells,   counters.node.rings, counters.node.direct,
-                                counters.node.held};
+                                counters.node.held,    counters.net.casts,  counters.net.repairs};
     for (int i = 0; COUNT_PULLED + i < COUNTS; i++) {
         story_count((enum story_count)(COUNT_PULLED + i), counted[i]);
     }

@@ -98,6 +98,27 @@ static void make_item(struct program_item *item, uint64_t *random)
     }
 }
 
+/* Broadcasts, which alone go by multicast; from 1 on among the algorithms, as an item names it. */
+static void cast_more(struct program *program, uint64_t *random)
+{
+    uint32_t alg = 0;
+
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        alg += ibshift_alg_table[i]->collective == IBSHIFT_BCAST;
+        if ((ibshift_alg_table[i]->flags & IBSHIFT_ALG_MULTICAST) != 0) {
+            break;
+        }
+    }
+    for (int i = 0; i < program->items; i++) {
+        struct program_item *item = &program->item[i];
+
+        if (item->kind == PROGRAM_CALL && below(random, 2) == 0) {
+            item->collective = PROGRAM_BCAST;
+            item->alg = alg;
+        }
+    }
+}
+
 /* From `in` on the host has lost its way to others, or may have: failures name it. */
 static void lose_way(struct program_act *act, uint32_t host, uint32_t in)
 {
@@ -213,12 +234,15 @@ static void make_parameters(struct program *program, uint64_t *random)
                                        "gid_index=0"};
 
     program->has_node = below(random, 4) != 0;
+    program->has_multicast = below(random, 4) == 0;
     snprintf(program->parameters, sizeof(program->parameters),
-             "deadline=15 %s memory=%u eager_limit=%u ports=%u node=%d pace=%s "
+             "deadline=15 multicast=%d %s memory=%u eager_limit=%u ports=%u node=%d pace=%s "
              "expert=adaptive_data=%u,node_memory=%u,window=%u,leader_memory=%u,adaptive=%d",
-             more[below(random, sizeof(more) / sizeof(more[0]))], 1u << (20 + below(random, 3) / 2),
-             eager[below(random, 3)], 1 + (uint32_t)below(random, 2), program->has_node,
-             paces[below(random, 10)], (uint32_t)below(random, 2), 1u << (16 + below(random, 6)),
+             program->has_multicast, more[below(random, sizeof(more) / sizeof(more[0]))],
+             1u << (20 + below(random, 3) / 2),
+             eager[program->has_multicast + below(random, 3 - program->has_multicast)],
+             1 + (uint32_t)below(random, 2), program->has_node, paces[below(random, 10)],
+             (uint32_t)below(random, 2), 1u << (16 + below(random, 6)),
              1 + (uint32_t)below(random, 32), 64u << below(random, 20), (int)below(random, 3) - 1);
     program->odd_rank = below(random, 32) == 0 ? (int)below(random, (uint64_t)program->ranks) : -1;
     snprintf(program->odd, sizeof(program->odd), "%s", odd[below(random, 5)]);
@@ -266,6 +290,9 @@ void program_make(struct program *program, uint64_t seed)
     program->items = 8 + (int)below(&random, PROGRAM_ITEMS - 8);
     for (int i = 0; i < program->items; i++) {
         make_item(&program->item[i], &random);
+    }
+    if (program->has_multicast) {
+        cast_more(program, &random);
     }
     program->knows_ends = below(&random, 2) == 0;
     program->has_stranger = below(&random, 4) == 0;

@@ -87,6 +87,7 @@ struct program {
     uint32_t calls;               /* of the engine until it reads the clock */
     uint32_t rings, queue;        /* from here on: options of the nets */
     bool has_paths, has_cache;
+    bool has_multicast;
     bool has_threads;     /* the program may have some: locks are taken */
     int processors;       /* of a host */
     size_t locked;        /* bytes, as ulimit -l */

@@ -31,7 +31,7 @@ struct rank {
     enum state state, awake; /* awake: which it is again when it has slept */
     struct context context;
     char *stack;
-    uint64_t wakes;
+    uint64_t wakes, did_at;
     uint64_t branches;           /* so many were taken */
     void (*poll)(void *context); /* at the barrier */
     void *poll_context;
@@ -44,6 +44,7 @@ struct rank {
 static struct {
     const struct program *program;
     const struct replay_kernel *kernel;
+    void *const *copies;
     struct rank rank[PROGRAM_RANKS];
     struct replay_card card[PROGRAM_RANKS];
     struct context scheduler;
@@ -77,6 +78,11 @@ struct replay_card *replay_card(int rank)
 bool replay_is_dead(int rank)
 {
     return rank >= w.program->ranks + w.program->has_stranger || w.rank[rank].state == DEAD;
+}
+
+void *replay_function(const char *name)
+{
+    return dlsym(w.copies[w.self], name);
 }
 
 uint64_t replay_now(void)
@@ -205,6 +211,9 @@ void replay_did(void)
 {
     replay_moved();
     w.did_at = w.now;
+    if (w.self >= 0) {
+        w.rank[w.self].did_at = w.now;
+    }
 }
 
 void replay_sleep(uint64_t ns)
@@ -255,6 +264,12 @@ void replay_explain(int item, int status, int peer, uint32_t members)
     replay_say("item %d failed with rank %d: %s", item, peer, strerror(-status));
     story_count(COUNT_FAILURES, 1);
     causes_failed(w.now, w.self, item, members, status, peer);
+    for (int i = 0; i < w.program->ranks; i++) { /* thousands of messages take long: it is late */
+        if (status == -ETIME && i != w.self && (members >> i & 1) != 0 &&
+            w.now - w.rank[i].did_at < second) {
+            causes_happened(i, CAUSE_BUSY, w.now);
+        }
+    }
 }
 
 /* All that are not dead. Those who wait go on with their nets, as in MPI's own barriers. */
@@ -447,6 +462,7 @@ void replay_run(const struct program *program, void *const copies[],
     w.did_at = w.now;
     w.step = us / 4;
     w.kernel = kernel;
+    w.copies = copies;
     kernel->begin(folder, program->seed);
     causes_begin(program);
     for (int i = 0; i < people(); i++) {

@@ -36,6 +36,7 @@ void replay_wants_lock(void);
 void replay_did(void);   /* it found something */
 void replay_moved(void); /* an adapter has copied something: the clock does not run away */
 void replay_sleep(uint64_t ns);
+void *replay_function(const char *name); /* of the copy of the rank that runs */
 void replay_barrier(void (*poll)(void *context), void *context);
 __attribute__((format(printf, 1, 2))) void replay_say(const char *format, ...);
 /* The run has failed: an oracle has seen something. Does not return. */

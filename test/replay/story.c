@@ -76,6 +76,8 @@ static const char *const names[COUNTS] = {
     [COUNT_NODE_RINGS] = "messages through a ring of shared memory",
     [COUNT_DIRECT] = "messages that the kernel copied",
     [COUNT_HELD] = "messages in shared memory that came early",
+    [COUNT_CASTS] = "messages to multicast groups",
+    [COUNT_REPAIRS] = "of them sent again to one member",
 };
 static uint64_t *counts;
 

@@ -50,6 +50,8 @@ enum story_count {
     COUNT_NODE_RINGS,
     COUNT_DIRECT,
     COUNT_HELD,
+    COUNT_CASTS,
+    COUNT_REPAIRS,
     COUNTS
 };
 void story_count(enum story_count what, uint64_t count);

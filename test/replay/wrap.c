@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@ extern __typeof__(getenv) __real_getenv;
 extern __typeof__(fopen) __real_fopen;
 extern __typeof__(fputs) __real_fputs;
 extern __typeof__(sysconf) __real_sysconf;
+extern __typeof__(poll) __real_poll;
 
 enum { DESCRIPTORS = 4096, LOCKS = 256, FREE_MIB = 512 };
 
@@ -190,6 +192,13 @@ static const char *path_of(const char *path)
     return replay_is_dead(pid - REPLAY_FIRST_PID) ? "/proc/0/none" : "/proc/self/stat";
 }
 
+/* What a kernel with adapters has: redirect.c of the rank's software HCA stands for it. */
+static bool is_of_adapters(const char *path)
+{
+    return replay_self() >= 0 && (strncmp(path, "/dev/infiniband/", 16) == 0 ||
+                                  strncmp(path, "/sys/class/infiniband/", 22) == 0);
+}
+
 int __wrap_open(const char *path, int flags, ...)
 {
     va_list args;
@@ -198,7 +207,26 @@ int __wrap_open(const char *path, int flags, ...)
     va_start(args, flags);
     mode = (flags & O_CREAT) != 0 ? va_arg(args, mode_t) : 0;
     va_end(args);
-    return own(__real_open(path_of(path), flags, mode));
+    if (!is_of_adapters(path)) {
+        return own(__real_open(path_of(path), flags, mode));
+    }
+    if (replay_strikes(FAULT_NO_FILE)) {
+        errno = EMFILE;
+        return -1;
+    }
+    return own(((__typeof__(&open))(uintptr_t)replay_function("open"))(path, flags, mode));
+}
+
+/* Only the connection manager's answers are waited for, and they are there at once or never come. */
+int __wrap_poll(struct pollfd *all, nfds_t count, int ms)
+{
+    int n = __real_poll(all, count, 0);
+
+    if (n == 0 && ms > 0) {
+        replay_sleep((uint64_t)ms * 1000000);
+        n = __real_poll(all, count, 0);
+    }
+    return n;
 }
 
 FILE *__wrap_fopen(const char *path, const char *mode)
@@ -252,6 +280,7 @@ int __wrap_socket(int domain, int type, int protocol)
 int __wrap_close(int fd)
 {
     struct stat st;
+    int (*of_rank)(int);
 
     if (replay_self() >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
         unlock_all(replay_self(), &st);
@@ -259,7 +288,8 @@ int __wrap_close(int fd)
     if (fd >= 0 && fd < DESCRIPTORS) {
         owner[fd] = 0;
     }
-    return __real_close(fd);
+    of_rank = replay_self() < 0 ? NULL : (__typeof__(&close))(uintptr_t)replay_function("close");
+    return of_rank == NULL ? __real_close(fd) : of_rank(fd); /* NULL: its copy is unloaded */
 }
 
 /* closedir() closes a descriptor that openat() has given. */
