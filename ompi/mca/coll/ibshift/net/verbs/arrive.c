@@ -120,7 +120,7 @@ static void find_empty(struct ibshift_note *n, void *context)
 {
     struct empty *empty = context;
 
-    if (ibshift_net_is_of(&n->match.key, empty->key->comm, empty->key->seq) &&
+    if (ibshift_net_is_of(&n->match.key, empty->key->comm, empty->key->seq) && !n->is_cast &&
         (n->kind == IBSHIFT_NOTE_RECV || (n->kind == IBSHIFT_NOTE_LONG && !n->is_granted))) {
         uint32_t polls = n->connection->net->polls;
 

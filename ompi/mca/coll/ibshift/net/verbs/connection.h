@@ -74,6 +74,7 @@ struct ibshift_note {
     bool is_granted;   /* RECV: the peer may write; LONG: so may we */
     bool is_cancelled;
     bool is_apart;     /* HELD: came through a ring */
+    bool is_cast;      /* RECV: from a multicast group, which is asked for it */
     bool is_copied;    /* LONG: through slots instead of from the buffer */
     bool has_come;     /* STANDING: the message is there, and its receive is not posted yet */
     bool is_again;     /* RECV: its grant has stood since an earlier message */

@@ -108,7 +108,8 @@ static void pull_all(struct ibshift_connection *c)
 
     for (struct ibshift_note *n = c->resting.first; n != NULL && c->status == 0; n = next) {
         next = n->next;
-        if (n->kind == IBSHIFT_NOTE_RECV && !n->is_pulled && n->length <= c->net->net.max_eager) {
+        if (n->kind == IBSHIFT_NOTE_RECV && !n->is_pulled && !n->is_cast &&
+            n->length <= c->net->net.max_eager) {
             pull(n);
         }
     }
@@ -157,7 +158,7 @@ int ibshift_nv_recv(struct ibshift_connection *c, const struct ibshift_net_messa
     if (note == NULL) {
         return -ENOMEM;
     }
-    note->is_pulled = m->cast != NULL; /* its group is asked for it: a PULL would stay there */
+    note->is_cast = m->cast != NULL;
     nv->queued += m->length > IBSHIFT_RING_PAYLOAD;
     ibshift_nv_note_enter(note, &c->resting);
     ibshift_nv_connect(c);
@@ -167,7 +168,7 @@ int ibshift_nv_recv(struct ibshift_connection *c, const struct ibshift_net_messa
     if (m->length > nv->net.max_eager) {
         note->standing = ibshift_nv_may_stand(nv) ? m->standing : 0;
         ibshift_nv_grant(note, m->mem);
-    } else if (!note->is_pulled && c->in.held >= c->in.quota_window) {
+    } else if (!note->is_cast && c->in.held >= c->in.quota_window) {
         pull(note);
     }
     return IBSHIFT_NET_PENDING;
