@@ -287,7 +287,8 @@ uint64_t ibshift_cast_ask(struct ibshift_cast *cast)
             *a = cast->awaited[--cast->awaited_count];
             continue;
         }
-        if (cast->nv->time >= a->due && c->state == IBSHIFT_CONNECTION_READY) {
+        if (cast->nv->time >= a->due && c->state == IBSHIFT_CONNECTION_READY &&
+            c->ready.first == NULL) { /* else earlier questions take the room of the answers */
             struct ibshift_wire_grant body = {
                 .address = cast->group, .id = cast->rank, .length = IBSHIFT_CAST_BY_KEY};
 

@@ -36,21 +36,45 @@ static struct ibshift_cast *cast_of(const struct ibshift_connection *c,
     return cast != NULL && body->id < cast->count && cast->peers[body->id] == c->peer ? cast : NULL;
 }
 
-/* There may be no room for it now: then it is asked for again. */
-static void repair(struct ibshift_connection *c, const uint8_t *slot)
+int ibshift_nv_cast_repair(struct ibshift_note *note)
 {
-    const struct ibshift_cast_head *head = (const void *)slot;
-    struct ibshift_wire wire = {.key = head->key,
-                                .kind = IBSHIFT_WIRE_CAST_REPAIR,
-                                .length = head->length + (uint32_t)sizeof(*head)};
+    struct ibshift_connection *c = note->connection;
+    const struct ibshift_cast *cast = ibshift_cast_find(c->net, note->to.address);
+    const struct ibshift_cast_head *head;
+    struct ibshift_wire wire = {.kind = IBSHIFT_WIRE_CAST_REPAIR};
+    int rc = 0;
 
-    if (ibshift_nv_put(c, &wire, slot, true) == 0) {
-        c->net->stats.repairs++;
+    if (cast != NULL && cast->sent - note->to.pieces - 1 < IBSHIFT_CAST_WINDOW) {
+        head = (const void *)ibshift_cast_slot(cast, note->to.pieces);
+        wire.key = head->key;
+        wire.length = head->length + (uint32_t)sizeof(*head);
+        rc = ibshift_nv_put(c, &wire, head, true);
+        c->net->stats.repairs += rc == 0;
+    }
+    if (rc == 0) {
+        ibshift_nv_note_end(note, 0);
+    }
+    return rc;
+}
+
+/* As soon as the peer has room: it may have asked more than once meanwhile. */
+static void repair(struct ibshift_cast *cast, struct ibshift_connection *c, uint32_t number)
+{
+    static const struct ibshift_net_key none;
+    const struct ibshift_wire_grant which = {.address = cast->group, .pieces = number};
+    const struct ibshift_note *n = c->ready.first;
+
+    while (n != NULL && (n->wire_kind != IBSHIFT_WIRE_CAST_REPAIR || n->to.address != cast->group ||
+                         n->to.pieces != number)) {
+        n = n->next;
+    }
+    if (n == NULL) {
+        ibshift_nv_control(c, &none, IBSHIFT_WIRE_CAST_REPAIR, &which);
     }
 }
 
 /* Without a queue pair: over the connections, as if each had missed it. */
-static void send_singly(struct ibshift_cast *cast, const uint8_t *slot)
+static void send_singly(struct ibshift_cast *cast)
 {
     for (uint32_t i = 0; i < cast->count; i++) {
         struct ibshift_connection *c = i == cast->rank || cast->sources[i].is_near
@@ -58,7 +82,7 @@ static void send_singly(struct ibshift_cast *cast, const uint8_t *slot)
                                            : ibshift_nv_peer(cast->nv, cast->peers[i]);
 
         if (c != NULL && c->state == IBSHIFT_CONNECTION_READY) {
-            repair(c, slot);
+            repair(cast, c, cast->sent - 1);
         }
     }
     cast->left++;
@@ -71,7 +95,7 @@ void ibshift_nv_cast_miss_came(struct ibshift_connection *c, const struct ibshif
     int64_t number = cast != NULL ? number_of(cast, &wire->key, body) : -1;
 
     if (number >= 0) {
-        repair(c, ibshift_cast_slot(cast, (uint32_t)number));
+        repair(cast, c, (uint32_t)number);
     }
 }
 
@@ -172,11 +196,11 @@ int ibshift_nv_cast_send(struct ibshift_net_verbs *nv, const struct ibshift_net_
     if (rc == ENOMEM) {
         return -EAGAIN;
     }
+    cast->sent++;
     if (rc != 0) {
         cast->is_broken = true;
-        send_singly(cast, slot);
+        send_singly(cast);
     }
-    cast->sent++;
     nv->stats.casts++;
     nv->stats.bytes += m->length;
     return IBSHIFT_NET_DONE;

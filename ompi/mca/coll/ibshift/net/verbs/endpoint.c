@@ -314,8 +314,8 @@ static const struct ibshift_net_ops ops = {
     .destroy = net_destroy,
 };
 
-static const struct ibshift_nv_senders senders = {.send_note = ibshift_nv_send_note,
-                                                  .write = ibshift_nv_write};
+static const struct ibshift_nv_senders senders = {
+    .send_note = ibshift_nv_send_note, .write = ibshift_nv_write, .repair = ibshift_nv_cast_repair};
 
 static int create(struct ibshift_verbs *verbs, const struct ibshift_net_verbs_options *options,
                   struct ibshift_net **net, char *error, size_t error_size)

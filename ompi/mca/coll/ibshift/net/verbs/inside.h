@@ -38,6 +38,7 @@ struct ibshift_nv_plain {
 struct ibshift_nv_senders {
     int (*send_note)(struct ibshift_note *note);
     int (*write)(struct ibshift_note *note);
+    int (*repair)(struct ibshift_note *note);
 };
 
 struct ibshift_net_verbs {
@@ -277,6 +278,7 @@ bool ibshift_nv_data_came(struct ibshift_connection *c, const struct ibshift_wir
 
 /* ../cast/: messages of multicast groups (cast.h) */
 int ibshift_nv_cast_send(struct ibshift_net_verbs *nv, const struct ibshift_net_message *m);
+int ibshift_nv_cast_repair(struct ibshift_note *note); /* of kind CONTROL: what it names */
 int ibshift_nv_cast_recv(struct ibshift_connection *c, const struct ibshift_net_message *m);
 void ibshift_nv_cast_completed(struct ibshift_cast_buffer *buffer, const struct ibv_wc *wc);
 void ibshift_nv_cast_repair_came(struct ibshift_connection *c, const struct ibshift_wire *wire,

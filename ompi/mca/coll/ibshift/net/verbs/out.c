@@ -301,6 +301,9 @@ static int try_note(struct ibshift_note *note)
     if (note->kind == IBSHIFT_NOTE_SEND) {
         return nv->senders->send_note(note);
     }
+    if (note->wire_kind == IBSHIFT_WIRE_CAST_REPAIR) {
+        return nv->senders->repair(note);
+    }
     struct ibshift_wire head = {
         .key = note->match.key, .kind = note->wire_kind, .length = sizeof(note->to)};
     bool is_ordered = head.kind == IBSHIFT_WIRE_PULL || head.kind == IBSHIFT_WIRE_UNPULL;
