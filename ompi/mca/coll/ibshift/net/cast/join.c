@@ -184,14 +184,14 @@ int ibshift_join_open(const struct ibshift_verbs *verbs, struct ibshift_join *jo
     char name[IFNAMSIZ] = "";
     int rc;
 
-    join->is_ethernet = verbs->blob.address[0].is_ethernet;
+    join->verbs = verbs;
     join->device = open(DEVICE, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (join->device < 0) {
         rc = -errno;
         snprintf(error, size, "%s: %s (is the module rdma_ucm loaded?)", DEVICE, strerror(-rc));
         return rc;
     }
-    interface_of(port, join->is_ethernet, name);
+    interface_of(port, verbs->blob.address[0].is_ethernet, name);
     if (name[0] == '\0') {
         snprintf(error, size, "%s:%u has no network interface (IPoIB, on Ethernet the port's own)",
                  ibv_get_device_name(port->device->context->device), port->number);
@@ -240,6 +240,17 @@ static int answer(const struct ibshift_join *join, struct rdma_ucm_event_resp *e
     return -ETIMEDOUT;
 }
 
+/* Members know a datagram of RoCE by the address that it came from: that of this process's card. */
+static bool is_from_card(const struct ibshift_verbs *verbs, const struct ibshift_cast_place *place)
+{
+    const struct ibshift_verbs_address *ours = &verbs->blob.address[0];
+    union ibv_gid gid;
+
+    return !ours->is_ethernet || (ibv_query_gid(verbs->ports[0].device->context, place->port,
+                                                place->gid_index, &gid) == 0 &&
+                                  memcmp(gid.raw, ours->gid, sizeof(gid.raw)) == 0);
+}
+
 static void set_place(const struct rdma_ucm_ud_param *is, struct ibshift_cast_place *place)
 {
     memcpy(place->gid, is->ah_attr.grh.dgid, sizeof(place->gid));
@@ -260,7 +271,7 @@ static uint16_t name_group(const struct ibshift_join *join, const uint8_t gid[16
     struct sockaddr_in in = {.sin_family = AF_INET};
     uint32_t drawn = 0;
 
-    if (!join->is_ethernet) {
+    if (!join->verbs->blob.address[0].is_ethernet) {
         memcpy(&in6.sin6_addr, gid, 16);
         memcpy(address, &in6, sizeof(in6));
         return sizeof(in6);
@@ -310,6 +321,13 @@ int ibshift_join_group(struct ibshift_join *join, struct ibshift_cast_place *pla
         return rc;
     }
     set_place(&event.param.ud, place);
+    if (!is_from_card(join->verbs, place)) {
+        snprintf(error, size,
+                 "its datagrams would leave from GID index %u, messages leave from another address "
+                 "(coll_ibshift_gid_index)",
+                 place->gid_index);
+        return -EADDRNOTAVAIL;
+    }
     return 0;
 }
 

@@ -20,7 +20,7 @@ struct ibshift_cast_place {
 struct ibshift_join {
     int device; /* -1: none; while it is open, the port is in the group */
     uint32_t id;
-    bool is_ethernet;
+    const struct ibshift_verbs *verbs;
 };
 
 /* On the first port of verbs. 0, or a negative errno with a line in error. */
