@@ -15,6 +15,7 @@ void left_watch(struct ibshift_net *verbs, struct ibshift_net *node)
 {
     if (verbs != NULL) {
         l.verbs = ibshift_nv(verbs);
+        replay_card(replay_self())->net = l.verbs;
         l.slots = l.verbs->slot_stock;
         l.quota = l.verbs->quota_stock;
         l.grants = l.verbs->free_grant_count;
@@ -67,6 +68,45 @@ static void check_connections(const struct ibshift_net_verbs *nv)
     if (nv->free_grant_count + standing != l.grants) {
         replay_fail("rank %d: %u grants are left, %u of them stand", replay_self(),
                     l.grants - nv->free_grant_count, standing);
+    }
+}
+
+/* What the peer has sent has come, it knows what it was told, and of what it would have to know nothing was kept from it. */
+static void compare_ends(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c)
+{
+    const struct ibshift_net_verbs *theirs = replay_card((int)c->peer)->net;
+    const struct ibshift_connection *o =
+        theirs != NULL ? ibshift_nv_peer_known(theirs, nv->options.self) : NULL;
+    const struct ibshift_word *word = o != NULL ? &theirs->words[o->number] : NULL;
+
+    if (o == NULL || o->state != IBSHIFT_CONNECTION_READY || c->state != o->state) {
+        return;
+    }
+    if (o->out.slots_used != c->in.slots_arrived || o->out.quota_used != c->in.quota_arrived ||
+        o->out.ring_used != c->in.ring_head) {
+        replay_fail(
+            "rank %d has sent %u slots, %u quota, %u lines to rank %d, where %u, %u, %u came",
+            c->peer, o->out.slots_used, o->out.quota_used, o->out.ring_used, replay_self(),
+            c->in.slots_arrived, c->in.quota_arrived, c->in.ring_head);
+    }
+    if ((o->out.slots != c->in.slots_told && word->slots != c->in.slots_told) ||
+        (o->out.quota != c->in.quota_told && word->quota != c->in.quota_told) || c->must_tell ||
+        ibshift_limit_is_news(c->in.slots, c->in.slots_told, c->in.slots_arrived,
+                              c->in.slots_window) ||
+        ibshift_limit_is_news(c->in.quota, c->in.quota_told, c->in.quota_arrived,
+                              c->in.quota_window)) {
+        replay_fail(
+            "rank %d: of %u slots and %u quota %u and %u were told, rank %d knows %u or %u, "
+            "%u or %u",
+            replay_self(), c->in.slots, c->in.quota, c->in.slots_told, c->in.quota_told, c->peer,
+            o->out.slots, word->slots, o->out.quota, word->quota);
+    }
+}
+
+void left_compare(void)
+{
+    for (uint32_t i = 0; l.verbs != NULL && i < l.verbs->connection_count; i++) {
+        compare_ends(l.verbs, l.verbs->connections[i]);
     }
 }
 

@@ -11,5 +11,7 @@ void left_check(bool has_failed);
 bool left_is_excused(void);
 /* Messages of the adapter are on the way, or something waits for them. */
 bool left_is_any(void);
+/* Of all connections, both ends, when nobody was disturbed and nothing is on the way. */
+void left_compare(void);
 
 #endif

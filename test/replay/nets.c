@@ -86,7 +86,7 @@ int __wrap_ibshift_engine_progress(struct ibshift_engine *engine)
     int events = __real_ibshift_engine_progress(engine);
 
     if (events > 0) {
-        replay_did();
+        replay_progressed();
     } else {
         replay_idle();
     }

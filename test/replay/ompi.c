@@ -431,6 +431,7 @@ void ompi_begin(void)
 static void look_at_counters(void)
 {
     struct ibshift_transport_counters counters;
+    struct replay_card *card = replay_card(replay_self());
 
     ibshift_transport_counters(&counters);
     if (counters.engine.failed_ops > counters.engine.ops ||
@@ -439,6 +440,12 @@ static void look_at_counters(void)
                     (unsigned long long)counters.engine.failed_ops,
                     (unsigned long long)counters.engine.ops);
     }
+    card->posted = counters.engine.sends;
+    card->received = counters.engine.recvs;
+    card->bytes_posted = counters.engine.send_bytes;
+    card->carried = counters.net.ring + counters.net.eager + counters.net.rendezvous +
+                    counters.node.cells + counters.node.rings + counters.node.direct;
+    card->bytes_carried = counters.net.bytes + counters.node.bytes;
     const uint64_t counted[] = {counters.net.pulled,   counters.net.copied, counters.engine.taped,
                                 counters.net.ring,     counters.net.eager,  counters.net.rendezvous,
                                 counters.net.standing, counters.net.pieces, counters.net.words,

@@ -423,6 +423,10 @@ void replay_rank(int self)
     replay_barrier(progress, NULL);
     let_arrive();
     replay_barrier(progress, NULL);
+    if (!causes_has_any()) {
+        left_compare();
+    }
+    replay_barrier(NULL, NULL);
     call_end();
     ompi_end();
 }

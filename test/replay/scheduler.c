@@ -21,6 +21,8 @@ enum { CALM = 1 }; /* so often has each rank found nothing, in the mean, before 
 enum { PATIENCE = 128 }; /* parts of the time without anything that the clock goes on at once */
 
 static const uint64_t us = 1000, ms = 1000 * 1000, second = 1000 * 1000 * 1000ull;
+/* Undisturbed ranks wait for each other, not for the pauses after which the nets look whether a peer is alive. */
+static const uint64_t stall = 450 * 1000000ull;          /* ns */
 static const uint64_t longest = 400 * 1000 * 1000000ull; /* ns without anything: it hangs */
 static const uint64_t most_branches = 800 * 1000000ull;  /* of a run */
 
@@ -50,12 +52,12 @@ static struct {
     struct context scheduler;
     int self;
     uint64_t now, step, random;
-    uint64_t did_at;    /* the time when something happened last */
-    uint32_t calm;      /* turns since then in which nothing did */
-    uint64_t faults_at; /* of the software HCA: when it wants to be called */
-    uint64_t gate;      /* barriers that are over */
-    uint64_t branches;  /* of all */
-    bool is_over;
+    uint64_t did_at;         /* the time when something happened last */
+    uint32_t calm;           /* turns since then in which nothing did */
+    uint64_t faults_at;      /* of the software HCA: when it wants to be called */
+    uint64_t gate;           /* barriers that are over */
+    uint64_t branches;       /* of all */
+    bool is_over, has_slept; /* has_slept: somebody, since something happened */
 } w = {.self = -1, .now = begun};
 
 uint8_t *replay_taken;
@@ -207,10 +209,21 @@ void replay_wants_lock(void)
     replay_idle();
 }
 
+void replay_progressed(void)
+{
+    if (w.now - w.did_at > stall && !w.has_slept && !causes_has_any()) {
+        say_all();
+        replay_fail("rank %d waited %llu ms for a timer: nobody had anything to do", w.self,
+                    (unsigned long long)((w.now - w.did_at) / ms));
+    }
+    replay_did();
+}
+
 void replay_did(void)
 {
     replay_moved();
     w.did_at = w.now;
+    w.has_slept = false;
     if (w.self >= 0) {
         w.rank[w.self].did_at = w.now;
     }
@@ -218,6 +231,7 @@ void replay_did(void)
 
 void replay_sleep(uint64_t ns)
 {
+    w.has_slept = true;
     if (w.self >= 0 && !w.is_over) {
         w.rank[w.self].wakes = w.now + ns;
         w.rank[w.self].awake = w.rank[w.self].state;
@@ -453,6 +467,30 @@ static void look_for_leaks(void *const copies[])
     }
 }
 
+/* Nobody was disturbed: each message that an executor has posted went over a net, once, and came; those alone by which
+   the calls agree on grants that stand it does not count. */
+static void compare_counts(const struct program *program)
+{
+    struct replay_card all = {.size = 0};
+
+    for (int i = 0; i < program->ranks; i++) {
+        all.posted += w.card[i].posted;
+        all.received += w.card[i].received;
+        all.carried += w.card[i].carried;
+        all.bytes_posted += w.card[i].bytes_posted;
+        all.bytes_carried += w.card[i].bytes_carried;
+    }
+    if (all.posted != all.received ||
+        (!program->has_multicast &&
+         (all.posted > all.carried || all.bytes_posted > all.bytes_carried ||
+          (all.posted == all.carried) != (all.bytes_posted == all.bytes_carried)))) {
+        replay_fail("%llu messages posted, %llu received, %llu carried; %llu and %llu bytes",
+                    (unsigned long long)all.posted, (unsigned long long)all.received,
+                    (unsigned long long)all.carried, (unsigned long long)all.bytes_posted,
+                    (unsigned long long)all.bytes_carried);
+    }
+}
+
 void replay_run(const struct program *program, void *const copies[],
                 const struct replay_kernel *kernel, const char *folder)
 {
@@ -472,6 +510,9 @@ void replay_run(const struct program *program, void *const copies[],
     }
     if (causes_unexplained(replay_say) != 0) {
         replay_fail("%d failures without a cause", causes_unexplained(replay_say));
+    }
+    if (!causes_has_any()) {
+        compare_counts(program);
     }
     look_for_leaks(copies);
     kernel->check();

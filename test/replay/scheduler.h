@@ -23,6 +23,9 @@ struct replay_card {
     uint8_t bytes[REPLAY_CARD], address[REPLAY_ADDRESS]; /* the address: for strangers */
     size_t size, address_size;                           /* 0: nothing */
     uint64_t numbers;                                    /* of its communicators: a bit each */
+    uint64_t posted, received, carried; /* messages: of the executor, and of its nets */
+    uint64_t bytes_posted, bytes_carried;
+    const void *net; /* of its adapter, for who compares both ends; NULL: none */
 };
 
 /* Of the rank that runs. */
@@ -33,8 +36,9 @@ bool replay_is_dead(int rank);
 void replay_idle(
     void); /* it found nothing to do: others go on, and when all say so the clock does */
 void replay_wants_lock(void);
-void replay_did(void);   /* it found something */
-void replay_moved(void); /* an adapter has copied something: the clock does not run away */
+void replay_did(void);        /* it found something */
+void replay_progressed(void); /* messages of it have ended */
+void replay_moved(void);      /* an adapter has copied something: the clock does not run away */
 void replay_sleep(uint64_t ns);
 void *replay_function(const char *name); /* of the copy of the rank that runs */
 void replay_barrier(void (*poll)(void *context), void *context);
