@@ -30,7 +30,7 @@
 uint32_t proc_self = SHM_PROCS; /* behind those of the ranks */
 
 enum { LONGEST = 300 }; /* s of a run: where it only computes nobody counts its branches */
-enum { ENOUGH = 60 };   /* seeds, for each count to be of something */
+enum { ENOUGH = 100 };  /* seeds, for each count to be of something */
 
 static void *copies[PROGRAM_RANKS];
 static char of_copies[PATH_MAX];

@@ -44,7 +44,7 @@ extern __typeof__(fputs) __real_fputs;
 extern __typeof__(sysconf) __real_sysconf;
 extern __typeof__(poll) __real_poll;
 
-enum { DESCRIPTORS = 4096, LOCKS = 256, FREE_MIB = 512 };
+enum { DESCRIPTORS = 4096, LOCKS = 256, FREE_MIB = 512, SAID = 256 };
 
 static signed char owner[DESCRIPTORS]; /* rank + 1 */
 static struct record {
@@ -241,11 +241,36 @@ FILE *__wrap_fopen(const char *path, const char *mode)
     return __real_fopen(path_of(path), mode);
 }
 
+/* Of each rank: nobody is told a thing twice, but for choices, which are made again for another communicator. */
+static uint64_t said[PROGRAM_RANKS][SAID];
+
+static void remember(const char *text)
+{
+    uint64_t hash = 1, *of = said[replay_self()];
+    int i = 0;
+
+    for (const char *at = text; *at != '\0'; at++) {
+        hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
+    }
+    while (i < SAID && of[i] != 0 && of[i] != hash) {
+        i++;
+    }
+    if (i < SAID && of[i] == hash) {
+        replay_fail("rank %d says twice: %s", replay_self(), text);
+    }
+    if (i < SAID) {
+        of[i] = hash;
+    }
+}
+
 /* What the component says to people is a part of the run. */
 int __wrap_fputs(const char *text, FILE *file)
 {
     if (file != stderr || replay_self() < 0) {
         return __real_fputs(text, file);
+    }
+    if (strncmp(text, "ibshift: comm ", 14) != 0) {
+        remember(text);
     }
     for (size_t n; *text != '\0'; text += n) {
         n = strcspn(text, "\n");
