@@ -8,7 +8,7 @@ BUILD ?= build
 COMPONENT := $(TOP)/ompi/mca/coll/ibshift
 HCA := $(TOP)/test/softhca
 KERNEL := getrlimit clock_gettime getpid kill nanosleep usleep sched_yield open openat socket close fdopendir fcntl getrandom \
-	poll posix_fallocate statvfs fstatvfs fopen fputs sysconf process_vm_readv process_vm_writev getenv
+	posix_fallocate statvfs fstatvfs fopen fputs sysconf process_vm_readv process_vm_writev getenv
 MEMORY := malloc calloc realloc posix_memalign aligned_alloc strdup free
 NETS := ibshift_net_verbs_create ibshift_net_node_create ibshift_engine_create ibshift_engine_progress \
 	ibshift_engine_free ibshift_report ibshift_report_counts
@@ -18,7 +18,7 @@ wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
 CFLAGS := -MMD -MP -std=gnu11 -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter -fPIC -ftls-model=initial-exec -D_GNU_SOURCE=1 -I$(COMPONENT) -I$(HCA) -I$(TOP)/ompi/tools/ibshift \
 	-I$(TOP)/test/replay -DPACKAGE_VERSION='"replay"'
 # What the product asks for, and what others do: only the product's memory is looked after, and refused.
-PRODUCT := $(foreach f,readv writev,-Dprocess_vm_$(f)=replay_vm_$(f)) -Dopenat=replay_openat -Dmmap=replay_mmap -Dmunmap=replay_munmap -Dclock_gettime=replay_clock
+PRODUCT := $(foreach f,readv writev,-Dprocess_vm_$(f)=replay_vm_$(f)) -Dopenat=replay_openat -Dmmap=replay_mmap -Dmunmap=replay_munmap -Dpoll=replay_poll -Dclock_gettime=replay_clock
 ADAPTER := -Dpthread_create=replay_no_thread $(foreach f,malloc calloc realloc strdup free,-D$(f)=plain_$(f))
 USER := $(foreach f,malloc calloc free,-D$(f)=user_$(f))
 OMPI := -lmpi -lopen-pal

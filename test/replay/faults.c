@@ -149,6 +149,18 @@ int replay_clock(clockid_t clock, struct timespec *t)
     return 0;
 }
 
+/* Only the connection manager's answers are waited for, and they are there at once or never come. */
+int replay_poll(struct pollfd *all, nfds_t count, int ms)
+{
+    int n = poll(all, count, 0);
+
+    if (n == 0) {
+        replay_sleep((uint64_t)ms * 1000000);
+        n = poll(all, count, 0);
+    }
+    return n;
+}
+
 /* Who maps it first has made it. */
 static int owner_of(ino_t file)
 {

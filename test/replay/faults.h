@@ -1,6 +1,7 @@
 #ifndef IBSHIFT_REPLAY_FAULTS_H
 #define IBSHIFT_REPLAY_FAULTS_H
 
+#include <poll.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -23,6 +24,7 @@ int replay_clock(clockid_t clock, struct timespec *t);
 void *replay_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 int replay_openat(int at, const char *path, int flags, ...);
 int replay_munmap(void *at, size_t size);
+int replay_poll(struct pollfd *all, nfds_t count, int ms);
 ssize_t replay_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
                         const struct iovec *there, unsigned long m, unsigned long flags);
 ssize_t replay_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,

@@ -145,6 +145,32 @@ static void count_faults(const struct program *program)
     }
 }
 
+/* Nobody was disturbed: each message that an executor has posted went over a net, once, and came; those alone by which
+   the calls agree on grants that stand it does not count. */
+static void compare_counts(const struct program *program)
+{
+    struct replay_card all = {.size = 0};
+
+    for (int i = 0; i < program->ranks; i++) {
+        const struct replay_card *card = replay_card(i);
+
+        all.posted += card->posted;
+        all.received += card->received;
+        all.carried += card->carried;
+        all.bytes_posted += card->bytes_posted;
+        all.bytes_carried += card->bytes_carried;
+    }
+    if (all.posted != all.received ||
+        (!program->has_multicast &&
+         (all.posted > all.carried || all.bytes_posted > all.bytes_carried ||
+          (all.posted == all.carried) != (all.bytes_posted == all.bytes_carried)))) {
+        replay_fail("%llu messages posted, %llu received, %llu carried; %llu and %llu bytes",
+                    (unsigned long long)all.posted, (unsigned long long)all.received,
+                    (unsigned long long)all.carried, (unsigned long long)all.bytes_posted,
+                    (unsigned long long)all.bytes_carried);
+    }
+}
+
 /* In a process of its own: 0, or another exit code. */
 static int run(const struct program *program, bool is_said)
 {
@@ -163,6 +189,9 @@ static int run(const struct program *program, bool is_said)
         }
         replay_run(program, copies, &wrap_kernel, shm.head->dir);
         count_faults(program);
+        if (!causes_has_any()) {
+            compare_counts(program);
+        }
         if (atomic_load(&shm.head->reports) != 0) {
             printf("seed %llu: wrong uses of verbs, as the software HCA says\n",
                    (unsigned long long)program->seed);

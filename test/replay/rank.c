@@ -83,6 +83,9 @@ static int wait_for(struct call *call)
         opal_progress();
     }
     error = call->request->req_status.MPI_ERROR;
+    if (call->request->req_persistent) {
+        call->request->req_state = OMPI_REQUEST_INACTIVE; /* as MPI_Wait leaves it */
+    }
     if (error != OMPI_SUCCESS) {
         has_failed(call, error);
     }

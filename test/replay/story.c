@@ -1,9 +1,10 @@
 #include "story.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 
-enum { LINES = 1 << 12 };
+enum { LINES = 1 << 12, RANKS = 17, SAID = 256 };
 
 static char line[LINES][STORY_LINE];
 static int lines;
@@ -39,6 +40,25 @@ void story_print(void)
     for (int i = lines > LINES ? lines - LINES : 0; i < lines; i++) {
         puts(line[i % LINES]);
     }
+}
+
+bool story_is_new(int rank, const char *text)
+{
+    static uint64_t said[RANKS][SAID];
+    uint64_t hash = 1, *of = said[rank];
+    int i = 0;
+
+    for (const char *at = text; *at != '\0'; at++) {
+        hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
+    }
+    while (i < SAID - 1 && of[i] != 0 && of[i] != hash) {
+        i++;
+    }
+    if (of[i] == hash) {
+        return strncmp(text, "ibshift: comm ", 14) == 0;
+    }
+    of[i] = hash;
+    return true;
 }
 
 static const char *const names[COUNTS] = {

@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,6 +24,7 @@
 #include "faults.h"
 #include "memory.h"
 #include "scheduler.h"
+#include "story.h"
 
 extern __typeof__(getrlimit) __real_getrlimit;
 extern __typeof__(kill) __real_kill;
@@ -42,9 +42,8 @@ extern __typeof__(getenv) __real_getenv;
 extern __typeof__(fopen) __real_fopen;
 extern __typeof__(fputs) __real_fputs;
 extern __typeof__(sysconf) __real_sysconf;
-extern __typeof__(poll) __real_poll;
 
-enum { DESCRIPTORS = 4096, LOCKS = 256, FREE_MIB = 512, SAID = 256 };
+enum { DESCRIPTORS = 4096, LOCKS = 256, FREE_MIB = 512 };
 
 static signed char owner[DESCRIPTORS]; /* rank + 1 */
 static struct record {
@@ -217,18 +216,6 @@ int __wrap_open(const char *path, int flags, ...)
     return own(((__typeof__(&open))(uintptr_t)replay_function("open"))(path, flags, mode));
 }
 
-/* Only the connection manager's answers are waited for, and they are there at once or never come. */
-int __wrap_poll(struct pollfd *all, nfds_t count, int ms)
-{
-    int n = __real_poll(all, count, 0);
-
-    if (n == 0 && ms > 0) {
-        replay_sleep((uint64_t)ms * 1000000);
-        n = __real_poll(all, count, 0);
-    }
-    return n;
-}
-
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
     int pid;
@@ -241,36 +228,14 @@ FILE *__wrap_fopen(const char *path, const char *mode)
     return __real_fopen(path_of(path), mode);
 }
 
-/* Of each rank: nobody is told a thing twice, but for choices, which are made again for another communicator. */
-static uint64_t said[PROGRAM_RANKS][SAID];
-
-static void remember(const char *text)
-{
-    uint64_t hash = 1, *of = said[replay_self()];
-    int i = 0;
-
-    for (const char *at = text; *at != '\0'; at++) {
-        hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
-    }
-    while (i < SAID && of[i] != 0 && of[i] != hash) {
-        i++;
-    }
-    if (i < SAID && of[i] == hash) {
-        replay_fail("rank %d says twice: %s", replay_self(), text);
-    }
-    if (i < SAID) {
-        of[i] = hash;
-    }
-}
-
 /* What the component says to people is a part of the run. */
 int __wrap_fputs(const char *text, FILE *file)
 {
     if (file != stderr || replay_self() < 0) {
         return __real_fputs(text, file);
     }
-    if (strncmp(text, "ibshift: comm ", 14) != 0) {
-        remember(text);
+    if (!story_is_new(replay_self(), text)) {
+        replay_fail("rank %d says twice: %s", replay_self(), text);
     }
     for (size_t n; *text != '\0'; text += n) {
         n = strcspn(text, "\n");
