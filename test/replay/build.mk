@@ -31,7 +31,7 @@ adapter := $(foreach d,shm verbs run wire fault,$(wildcard $(HCA)/$(d)/*.c))
 adapter := $(filter-out %/faultspec.c,$(adapter))
 rank := $(product) $(adapter) $(addprefix $(TOP)/test/replay/,rank.c call.c buffers.c kinds.c ompi.c nets.c cache.c left.c stranger.c branch.c)
 front := $(foreach f,front/options front/control front/sysfs front/folder front/place front/wire_make fault/faultspec shm/shm shm/lock shm/life \
-	shm/chan wire/wire_slices,$(HCA)/$(f).c)
+	shm/chan,$(HCA)/$(f).c)
 world := $(addprefix $(TOP)/test/replay/,main.c scheduler.c story.c context.c causes.c faults.c wrap.c memory.c program.c) $(front)
 libraries := $(BUILD)/ompi/tools/ibshift/.libs/libcli.a $(BUILD)/ompi/mca/coll/ibshift/.libs/libibshift_core.a
 objects = $(patsubst $(TOP)/%.c,$(OUT)/$(2)/%.o,$(abspath $(1)))
