@@ -22,6 +22,7 @@
     ROW(bcast_spread_bruck)                                                                        \
     ROW(bcast_spread_doubling)                                                                     \
     ROW(bcast_spread_ring)                                                                         \
+    ROW(bcast_two_trees)                                                                           \
     ROW(bcast_multicast)                                                                           \
     ROW(scatter_linear)                                                                            \
     ROW(scatter_nway)                                                                              \

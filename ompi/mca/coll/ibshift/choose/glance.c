@@ -172,7 +172,7 @@ static void scale(struct ibshift_price *price, double times, double ranks)
     price->messages = (uint64_t)((double)price->messages * ranks);
 }
 
-/* Each unit more than few, which are CHAIN or more, and each segment adds as much as the last. */
+/* Each unit more than few, which are CHAIN or more, and each segment adds as much as the last; of trees each doubling does. */
 static int price_chain(const struct ibshift_price_request *request, uint32_t few, uint32_t segments,
                        struct ibshift_price *price)
 {
@@ -187,8 +187,11 @@ static int price_chain(const struct ibshift_price_request *request, uint32_t few
     }
     last = price->last;
     if (few < units) {
-        rc = price_fewer(request, few, true, segments, &before);
-        last += fmax(price->last - before.last, 0) * (units - few);
+        bool is_deep = (request->alg->flags & IBSHIFT_ALG_DEEP) != 0;
+
+        rc = price_fewer(request, is_deep ? few / 2 : few, !is_deep, segments, &before);
+        last += fmax(price->last - before.last, 0) *
+                (is_deep ? log2((double)units / few) : (double)(units - few));
     }
     if (rc == 0 && segments < plan->segments) {
         rc = price_fewer(request, few, false, segments / 2, &before);

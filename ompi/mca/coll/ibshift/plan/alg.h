@@ -60,6 +60,7 @@ enum ibshift_alg_flag {
     IBSHIFT_ALG_MULTICAST =
         1 << 16,                 /* sends of one key are one datagram: for a plan with a group */
     IBSHIFT_ALG_INNER = 1 << 15, /* reads plan->radix for trees within a node alone */
+    IBSHIFT_ALG_DEEP = 1 << 17,  /* a doubling of the ranks takes a segment one rank further */
 };
 
 /* One rank sends a block to another. */
