@@ -26,23 +26,22 @@ static void *make_room(void *memory, size_t *room, size_t count, size_t size)
 int ibshift_walks_begin(struct ibshift_walks *walks, const struct ibshift_alg *alg,
                         const struct ibshift_plan *plan, uint32_t window)
 {
-    void *ranks = make_room(walks->ranks, &walks->ranks_room, plan->ranks, sizeof(*walks->ranks));
-    void *rounds;
+    void *memory = make_room(walks->ranks, &walks->ranks_room, plan->ranks, sizeof(*walks->ranks));
     size_t sum = 0;
 
-    if (ranks == NULL) {
+    if (memory == NULL) {
         return -ENOMEM;
     }
-    walks->ranks = ranks;
+    walks->ranks = memory;
     for (uint32_t rank = 0; rank < plan->ranks; rank++) {
         walks->ranks[rank] = (struct ibshift_walks_rank){.rounds = alg->rounds(plan, rank)};
         sum += walks->ranks[rank].rounds;
     }
-    rounds = make_room(walks->rounds, &walks->rounds_room, sum + 1, sizeof(*walks->rounds));
-    if (rounds == NULL) {
+    memory = make_room(walks->rounds, &walks->rounds_room, sum + 1, sizeof(*walks->rounds));
+    if (memory == NULL) {
         return -ENOMEM;
     }
-    walks->rounds = rounds;
+    walks->rounds = memory;
     memset(walks->rounds, 0, sum * sizeof(*walks->rounds));
     sum = 0;
     for (uint32_t rank = 0; rank < plan->ranks; rank++) {
