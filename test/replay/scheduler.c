@@ -22,7 +22,7 @@ enum { PATIENCE = 128 }; /* parts of the time without anything that the clock go
 
 static const uint64_t us = 1000, ms = 1000 * 1000, second = 1000 * 1000 * 1000ull;
 /* Undisturbed ranks wait for each other, not for the pauses after which the nets look whether a peer is alive. */
-static const uint64_t stall = 450 * 1000000ull;          /* ns */
+static const uint64_t stall = 1000 * 1000000ull;         /* ns */
 static const uint64_t longest = 400 * 1000 * 1000000ull; /* ns without anything: it hangs */
 static const uint64_t most_branches = 800 * 1000000ull;  /* of a run */
 
