@@ -12,6 +12,9 @@ enum {
     TIGHTEST = 4,    /* parts of the fabric of a size, that are looked at */
 };
 
+/* How many hosts leaves give, and which. */
+enum taking { EVENLY, UNEVENLY, SPREAD };
+
 struct leaf {
     uint32_t sw, first, hosts, free; /* its hosts are along[first ..], */
     uint32_t taken, part;            /* those of a candidate; and the part of the fabric */
@@ -191,17 +194,35 @@ static void take_of(struct search *s, const struct leaf *leaf, uint32_t count)
     }
 }
 
+/* So many of a leaf, at the places that fewest leaves before have given: where tables deal destinations
+ * out by their places, no cable out of a leaf then leads to many more of them than another one. */
+static void take_spread(struct search *s, const struct leaf *leaf, uint32_t count)
+{
+    for (; count > 0; count--) {
+        uint32_t best = leaf->hosts;
+
+        for (uint32_t at = 0; at < leaf->hosts; at++) {
+            if (is_free_at(s, leaf, at) && !s->is_in[s->along[leaf->first + at]] &&
+                (best == leaf->hosts || s->popular[at] < s->popular[best])) {
+                best = at;
+            }
+        }
+        s->is_in[s->along[leaf->first + best]] = 1;
+        s->popular[best]++;
+    }
+}
+
 /*
  * As many of each leaf, at the same places: where tables deal destinations out by their places, its
  * hosts then leave a leaf through different cables in every stage.
  */
-static void take_evenly(struct search *s, uint32_t each, bool is_even)
+static void take_evenly(struct search *s, uint32_t each, enum taking taking)
 {
     uint32_t left = s->place->wanted;
     uint64_t all = 0;
 
     for (uint32_t i = 0; i < s->some_count; i++) {
-        all += s->some[i]->free >= each || !is_even ? least(s->some[i]->free, each) : 0;
+        all += s->some[i]->free >= each || taking != EVENLY ? least(s->some[i]->free, each) : 0;
     }
     if (all < left) {
         return;
@@ -222,10 +243,13 @@ static void take_evenly(struct search *s, uint32_t each, bool is_even)
         }
     }
     qsort(s->some, s->some_count, sizeof(struct leaf *), by_common);
+    if (taking == SPREAD) {
+        memset(s->popular, 0, s->places * sizeof(*s->popular));
+    }
     for (uint32_t i = 0; i < s->some_count && left > 0; i++) {
         uint32_t count = least(least(each, s->some[i]->free), left);
 
-        take_of(s, s->some[i], count);
+        (taking == SPREAD ? take_spread : take_of)(s, s->some[i], count);
         left -= count;
     }
     consider(s);
@@ -248,12 +272,15 @@ static void try_part(struct search *s, uint32_t part)
     for (int rest = 0; rest < 2; rest++) { /* without a rest first: most of those are clean */
         for (uint32_t each = most; each > 0 && may_go_on(s); each--) {
             if ((s->place->wanted % each != 0) == rest) {
-                take_evenly(s, each, true);
+                take_evenly(s, each, EVENLY);
             }
         }
     }
     if (may_go_on(s)) {
-        take_evenly(s, most, false); /* on as few leaves as there can be */
+        take_evenly(s, most, UNEVENLY); /* on as few leaves as there can be */
+    }
+    for (uint32_t each = most; each > 0 && may_go_on(s); each--) {
+        take_evenly(s, each, SPREAD);
     }
 }
 
