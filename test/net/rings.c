@@ -135,8 +135,54 @@ static int one_way(struct ranks *r)
     return bad;
 }
 
-static const struct test_case cases[] = {
-    {"heat", heat, 3, 0, 1, 0}, {"seldom", seldom, 2, 0, 0, 0}, {"one_way", one_way, 2, 0, 0, 0}};
+/* What is asked for by name, as no more of rank 1 may come early in a slot, comes through the ring before
+   the requests can leave: rank 1, which gives one slot at a time, does not poll. So they stay. */
+static int unasked(struct ranks *r)
+{
+    enum { MANY = 16, END = TAGS - 2 - MANY };
+    struct test t = {.r = r};
+    uint64_t *turn = &r->shared->number[0][1], before, sent;
+    uint32_t peer = (uint32_t)!r->self;
+    char data[MANY], early = 0;
+
+    if (r->self == 1) {
+        test_begin(&t, 1, 0, TAGS - 1, &early, 1);
+    }
+    while (r->self == 0 && ranks_stats(r).held == 0) {
+        test_poll_once(&t);
+    }
+    burst_until_ring(&t, 1);
+    ranks_barrier(r, 0);
+    before = ranks_stats(r).control;
+    while (r->self == 1 && __atomic_load_n(turn, __ATOMIC_ACQUIRE) == 0) {
+        usleep(20);
+    }
+    for (uint32_t i = 0; i < MANY; i++) {
+        test_begin(&t, r->self, peer, TAGS - 2 - i, &data[i], 1);
+    }
+    if (r->self == 0) {
+        __atomic_store_n(turn, 1, __ATOMIC_RELEASE);
+        test_finish(&t);
+        __atomic_store_n(turn, 2, __ATOMIC_RELEASE);
+    }
+    while (__atomic_load_n(turn, __ATOMIC_ACQUIRE) < 2) {
+        usleep(20);
+    }
+    test_begin(&t, !r->self, peer, END, data, 1); /* behind all requests */
+    test_finish(&t);
+    ranks_barrier(r, 1);
+    if (r->self == 0) {
+        test_begin(&t, 0, 1, TAGS - 1, &early, 1);
+    }
+    sent = ranks_stats(r).control - before;
+    printf("rank %d: %lu requests\n", r->self, (unsigned long)sent);
+    return r->self == 0 && sent > 2;
+}
+
+static const struct test_case cases[] = {{"heat", heat, 3, 0, 1, 0},
+                                         {"seldom", seldom, 2, 0, 0, 0},
+                                         {"one_way", one_way, 2, 0, 0, 0},
+                                         {"unasked", unasked, 2, 0, 0, 0}};
 
 int main(int argc, char **argv)
 {

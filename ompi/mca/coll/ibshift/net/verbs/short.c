@@ -101,6 +101,22 @@ static void pull(struct ibshift_note *recv)
     ibshift_nv_control(recv->connection, &recv->match.key, IBSHIFT_WIRE_PULL, &body);
 }
 
+/* The message has come all the same: what asks for it does not go, or is taken back. */
+static void unpull(struct ibshift_connection *c, const struct ibshift_net_key *key)
+{
+    struct ibshift_note *n = c->ready.first;
+
+    while (n != NULL &&
+           (n->wire_kind != IBSHIFT_WIRE_PULL || memcmp(&n->match.key, key, sizeof(*key)) != 0)) {
+        n = n->next;
+    }
+    if (n != NULL) {
+        ibshift_nv_note_end(n, 0);
+    } else {
+        ibshift_nv_control(c, key, IBSHIFT_WIRE_UNPULL, NULL);
+    }
+}
+
 /* The store has no more room for this peer: ask by name for all that is waited for. */
 static void pull_all(struct ibshift_connection *c)
 {
@@ -256,7 +272,7 @@ bool ibshift_nv_data_came(struct ibshift_connection *c, const struct ibshift_wir
         ibshift_nv_copy(note->buffer, payload, head->length);
         ibshift_nv_note_end(note, 0);
         if (is_crossed) {
-            ibshift_nv_control(c, &head->key, IBSHIFT_WIRE_UNPULL, NULL);
+            unpull(c, &head->key);
         }
     }
     if (has_quota) {
