@@ -301,14 +301,14 @@ static int check_file(const struct plan_args *args)
 
 static const struct plan_command plan_commands[] = {
     {"list", "c", "jo", "all algorithms, or those of one collective", plan_list},
-    {"print", "CA", "PrRkScOlbTxHNLmegpoXF",
+    {"print", "CA", "PrRkScOlbTxHDNLmegpoXF",
      "the steps, one line each, as the executor traces them", plan_print},
-    {"check", "CA", "PRkScOlbTxHNLmpwisF", "prove it right: all ranks, all blocks, no deadlock",
+    {"check", "CA", "PRkScOlbTxHDNLmpwisF", "prove it right: all ranks, all blocks, no deadlock",
      plan_check},
-    {"price", "CA", "PRkScOlbTxHNLGCnmewzpMjofAF", "the modelled time", plan_price},
-    {"compare", "C", "PRkScOlbTHLGCnmewzpMjofA",
+    {"price", "CA", "PRkScOlbTxHDNLGCnmewzpMjofAF", "the modelled time", plan_price},
+    {"compare", "C", "PRkScOlbTHDLGCnmewzpMjofA",
      "the modelled times of all algorithms, and who wins where", plan_compare},
-    {"rules", "c", "PHCnwpo", "the component's choices, as a file of rules for it", plan_rules},
+    {"rules", "c", "PHDCnwpo", "the component's choices, as a file of rules for it", plan_rules},
 };
 
 enum { COMMANDS = sizeof(plan_commands) / sizeof(plan_commands[0]) };

@@ -47,6 +47,7 @@ struct plan_args {
     uint32_t piece;      /* price, compare: bytes; 0: whole messages */
     uint32_t per_host;   /* ranks of a host; 0: each has its own */
     uint32_t processors; /* of a host */
+    bool is_dealt;       /* to the hosts in turn, not in rank order */
     const char *nodes_text;
     bool has_leaders, is_one_level;
     const char *fabric_text, *hosts_text; /* NULL: not given */

@@ -280,6 +280,8 @@ static size_t plan_rows(struct plan_args *args, struct cli_option *to)
          .where = &args->stages_path},
         {"--per-host", 'H', CLI_WHOLE, "N", "ranks that share a host (default: 1)",
          .where = &args->per_host, .low = 1, .high = IBSHIFT_RANKS_MAX},
+        {"--dealt", 'D', CLI_FLAG, NULL, "ranks are dealt to the hosts in turn, not in rank order",
+         .where = &args->is_dealt},
         {"--nodes", 'N', CLI_TEXT, "LIST", "the host of each rank, by number: 0,1,0,1",
          .where = &args->nodes_text},
         {"--leaders", 'L', CLI_WHOLE, "N", "ranks of a host that send to other hosts (default: 1)",

@@ -45,9 +45,9 @@ int plan_fabric_open(struct plan_args *args)
         return args->hosts_text == NULL ? CLI_OK
                                         : cli_error(args->command, "--hosts goes with --fabric");
     }
-    if (args->has_ranks || args->nodes_text != NULL || args->order_text != NULL) {
+    if (args->has_ranks || args->is_dealt || args->nodes_text != NULL || args->order_text != NULL) {
         return cli_error(args->command, "--fabric says where ranks are, and --hosts how many: it "
-                                        "takes no --ranks, --nodes or --order");
+                                        "takes no --ranks, --dealt, --nodes or --order");
     }
     fabric = calloc(1, sizeof(*fabric));
     if (fabric == NULL) {

@@ -1,4 +1,4 @@
-/* Which rank is where in the plans of `ibshift plan`: --order, --split, and the hosts of --per-host and --nodes. */
+/* Which rank is where in the plans of `ibshift plan`: --order, --split, and the hosts of --per-host, --dealt and --nodes. */
 #include "plan/cmd.h"
 
 #include <errno.h>
@@ -109,11 +109,12 @@ int plan_hosts_make(const struct plan_args *args, uint32_t ranks, struct plan_ho
 {
     uint32_t *host_of = malloc((size_t)ranks * sizeof(*host_of));
     uint32_t per_host = args->per_host > 0 ? args->per_host : 1;
+    uint32_t count = ranks / per_host + (ranks % per_host != 0);
     int rc = host_of == NULL ? -ENOMEM : 0;
 
     *hosts = (struct plan_hosts){.processors = NULL};
     for (uint32_t rank = 0; rc == 0 && rank < ranks && args->nodes_text == NULL; rank++) {
-        host_of[rank] = rank / per_host;
+        host_of[rank] = args->is_dealt ? rank % count : rank / per_host;
     }
     if (rc == 0 && args->nodes_text != NULL) {
         rc = parse_list(args->nodes_text, host_of, ranks) == (int)ranks ? 0 : -EINVAL;
@@ -141,11 +142,13 @@ int plan_args_hosts(struct plan_args *args)
 {
     int rc;
 
-    if (args->nodes_text != NULL && args->per_host > 0) {
+    if (args->nodes_text != NULL && (args->per_host > 0 || args->is_dealt)) {
         return cli_error(args->command, "--nodes says where all ranks are: no --per-host");
     }
     if (args->nodes_text == NULL && args->per_host == 0) {
-        return CLI_OK;
+        return !args->is_dealt
+                   ? CLI_OK
+                   : cli_error(args->command, "--dealt: --per-host says to how many hosts");
     }
     rc = plan_hosts_make(args, args->plan.ranks, &args->hosts);
     args->plan.nodes = rc == CLI_OK ? &args->hosts.nodes : NULL;
