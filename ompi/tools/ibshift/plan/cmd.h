@@ -148,11 +148,17 @@ int plan_close(struct plan_args *args, int status);
 void plan_json_begin(struct json *j, FILE *out, const char *list);
 void plan_json_end(struct json *j);
 
+/* A job chooses by the longest message of a class of sizes. */
+static inline uint64_t plan_class_bytes(uint64_t bytes)
+{
+    return bytes == 0 ? 0 : ibshift_class_size(ibshift_size_class(bytes));
+}
+
 /* As many as are given, or as a job takes; 0: these bytes do not go by multicast so. */
 static inline uint32_t plan_cast_segments(const struct plan_args *args,
                                           const struct ibshift_alg *alg, uint64_t bytes)
 {
-    uint32_t least = ibshift_cast_segments(alg, &args->plan, bytes);
+    uint32_t least = ibshift_cast_segments(alg, &args->plan, plan_class_bytes(bytes));
 
     return !args->has_segments || least == 0 ? least
            : args->plan.segments < least     ? 0

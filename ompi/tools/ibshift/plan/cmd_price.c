@@ -116,6 +116,26 @@ static int price_all(struct plan_args *args, FILE *out)
 }
 
 /* What no job would send by multicast has no price. */
+static int refuse_multicast(const struct plan_args *args, uint64_t bytes)
+{
+    uint32_t pieces = ibshift_cast_pieces(args->alg);
+    uint64_t longest = plan_class_bytes(bytes);
+
+    if (args->alg->collective == IBSHIFT_ALLGATHER && args->plan.ranks > IBSHIFT_CAST_SENDERS) {
+        return cli_error(args->command, "%u ranks: by multicast at most %d can send at once",
+                         args->plan.ranks, IBSHIFT_CAST_SENDERS);
+    }
+    if (longest > (uint64_t)pieces * args->plan.multicast) {
+        return cli_error(args->command,
+                         "--bytes %" PRIu64 ": messages of its class of sizes, up to %" PRIu64
+                         " B, are longer than %u datagram%s of %u B",
+                         bytes, longest, pieces, pieces == 1 ? "" : "s", args->plan.multicast);
+    }
+    return cli_error(args->command,
+                     "--bytes %" PRIu64 " by multicast: wants a segment for each datagram of %u B",
+                     bytes, args->plan.multicast);
+}
+
 static int check_multicast(const struct plan_args *args)
 {
     if ((args->alg->flags & IBSHIFT_ALG_MULTICAST) == 0) {
@@ -127,11 +147,7 @@ static int check_multicast(const struct plan_args *args)
     }
     for (int i = 0; i < args->size_count; i++) {
         if (plan_cast_segments(args, args->alg, args->sizes[i]) == 0) {
-            return cli_error(args->command,
-                             "--bytes %" PRIu64
-                             " by multicast: wants at most %u datagrams of %u B, a segment each%s",
-                             args->sizes[i], ibshift_cast_pieces(args->alg), args->plan.multicast,
-                             args->alg->collective == IBSHIFT_ALLGATHER ? ", of 64 ranks" : "");
+            return refuse_multicast(args, args->sizes[i]);
         }
     }
     return CLI_OK;
