@@ -191,8 +191,8 @@ static void mark(const struct picture *p, double time, const char *what, const c
     fprintf(p->out, "<path stroke=\"#222222\" d=\"M%.1f %dV%.1f\"%s/>\n", x, TOP - 8, p->y - GAP,
             dashes);
     write_at(p, x + (is_left ? -4 : 4), TOP - 12,
-             is_left ? "font-size=\"11\" text-anchor=\"end\"" : "font-size=\"11\"", "%s %.0f us",
-             what, time / 1e6);
+             is_left ? "font-size=\"11\" text-anchor=\"end\"" : "font-size=\"11\"", "%s %.*f us",
+             what, time < 1e7 ? 3 : 0, time / 1e6);
 }
 
 /* Its time, both marks, and what the colours mean. */
@@ -219,6 +219,7 @@ static void draw(struct picture *p)
 {
     const struct sim_command *c = p->c;
     uint32_t most = ROWS_MAX / p->groups, rows = 0;
+    char ratio[64] = "", size[64] = "";
     double height;
 
     for (uint32_t i = 0, in_group = 0; i < p->count; i++) {
@@ -234,12 +235,15 @@ static void draw(struct picture *p)
             "role=\"img\">\n<title>Use of links over time (modelled)</title>\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
             LEFT + WIDTH + RIGHT, height, LEFT + WIDTH + RIGHT, height);
-    write_at(p, 20, 26, "font-size=\"17\" font-weight=\"bold\"", "%s: %.3f of the bound", c->title,
-             p->time / (double)c->ideal);
+    if (c->plan == NULL || c->alg->collective != IBSHIFT_BARRIER) { /* which has no bytes */
+        snprintf(ratio, sizeof(ratio), ": %.3f of the bound", p->time / (double)c->ideal);
+        snprintf(size, sizeof(size), "messages of %.0f bytes, ", c->size);
+    }
+    write_at(p, 20, 26, "font-size=\"17\" font-weight=\"bold\"", "%s%s", c->title, ratio);
     write_at(p, 20, 46, "font-size=\"12\"",
-             "Use of links over time (modelled); %u ranks, messages of %.0f bytes, pace %s; a row "
-             "is a link, %u of %u are drawn",
-             c->job.placement->ranks, c->size, c->pace_text, rows, p->count);
+             "Use of links over time (modelled); %u ranks, %space %s; a row is a link, %u of %u "
+             "are drawn",
+             c->job.placement->ranks, size, c->pace_text, rows, p->count);
     for (uint32_t first = 0, next; first < p->count; first = next) {
         for (next = first; next < p->count && p->rows[next].group == p->rows[first].group;) {
             next++;
