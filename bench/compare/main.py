@@ -7,13 +7,10 @@ import placement
 import plots
 import report
 import slowmotion
+from argtypes import PLAIN, collectives, positive
 from runner import measure
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
-
-PLAIN = ",".join("MPI_" + name for name in ("Barrier", "Bcast", "Scatter", "Gather", "Allgather", "Alltoall", "Reduce",
-                                            "Allreduce", "Reduce_scatter_block", "Scan", "Exscan"))
 
 
 def number(parser, text):
@@ -33,10 +30,10 @@ def arguments():
                         "shared memory inside it; needs root (default: no shared memory, one where there is a wire)")
     parser.add_argument("--sizes", help="bytes of a block: A or A-B, doubling,... (default 1-1048576, in slow motion "
                         "8,512,4096,65536,1048576)")
-    parser.add_argument("--tests", default=PLAIN, help="collectives as nbcbench names them, or all (default: without "
+    parser.add_argument("--tests", type=collectives, default=",".join(PLAIN), help="collectives as nbcbench names them, or all (default: without "
                         "those that take a count for every rank)")
-    parser.add_argument("--repetitions", type=int, default=30, help="samples a cell and round (default 30)")
-    parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds, the median of which counts (3)")
+    parser.add_argument("--repetitions", type=positive, default=30, help="samples a cell and round (default 30)")
+    parser.add_argument("--rounds", type=positive, default=3, help="interleaved rounds, the median of which counts (3)")
     parser.add_argument("--nonblocking", action="store_true", help="the nonblocking collectives and their overlap too")
     parser.add_argument("--wire", default="", help="software HCA options, for example '--wire edr --scale 100'")
     parser.add_argument("--slow-motion", type=int, nargs="?", const=100, metavar="SCALE", help="a modelled HDR wire, "
@@ -104,7 +101,7 @@ def main():
     more = ["--mca", "coll_ibshift_model", os.path.abspath(args.model)] if args.model else []
     more += slowmotion.component(args.eager) if args.eager else []
     # Natively each collective has runs of its own: the shorter one is, the more seldom are processors moved within it.
-    tests = [args.tests] if wire or args.tests == "all" else args.tests.split(",")
+    tests = [args.tests] if wire else args.tests.split(",")
     table, failures, plans = measure(stage, wire, args.ranks, tests, bench, args.rounds, args.limit, more, args.per_host)
     for name, why in failures.items():
         sys.stderr.write(f"bench/run: {name} failed: {why}\n")
