@@ -49,6 +49,13 @@ void pieces_slice(const struct pieces *p, uint64_t from, uint64_t bytes, struct 
     }
 }
 
+uint64_t pieces_word(const struct pieces *p, uint64_t at)
+{
+    uint64_t past = ((uintptr_t)p->iov[0].iov_base + at) % sizeof(uint32_t);
+
+    return past < at ? at - past : 0;
+}
+
 static int explain(int error)
 {
     static bool said;
@@ -103,6 +110,7 @@ static int copy_tail_first(const struct pieces *from, const struct pieces *to)
         uint64_t bytes = i < CHUNKS_MAX ? 1 + shm_random(CHUNK_MAX) : end;
 
         bytes = bytes < end ? bytes : end;
+        bytes = end - pieces_word(to, end - bytes);
         end -= bytes;
         err = copy_range(from, to, end, bytes);
         if (shm_random(4) == 0) {

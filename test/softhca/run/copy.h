@@ -29,6 +29,10 @@ void pieces_cut(struct pieces *p, uint64_t bytes);
 /* The part [from, from + bytes). */
 void pieces_slice(const struct pieces *p, uint64_t from, uint64_t bytes, struct pieces *out);
 
+/* Where the word begins that has byte `at` of the first piece, or 0. No reader sees a part of a word: PCI Express
+   writes whole ones. */
+uint64_t pieces_word(const struct pieces *p, uint64_t at);
+
 /* Copies from->bytes bytes; `to` has room for them. 0, -EFAULT (memory that is not mapped as it was
    registered), or -ESRCH (the other process is gone). */
 int copy_pieces(const struct pieces *from, const struct pieces *to);

@@ -428,14 +428,12 @@ static bool prepare_early(struct run *run, struct shm_wqe *wqe, struct visit *v,
 void exec_early(struct run *run, struct shm_wqe *wqe)
 {
     struct visit v;
-    struct pieces to, tail, end;
+    struct pieces to;
 
     if (prepare_early(run, wqe, &v, &to)) {
-        uint64_t bytes = 1 + shm_random(v.local.bytes);
+        uint64_t first = pieces_word(&to, v.local.bytes - 1 - shm_random(v.local.bytes));
 
-        pieces_slice(&v.local, v.local.bytes - bytes, bytes, &tail);
-        pieces_slice(&to, v.local.bytes - bytes, bytes, &end);
-        copy_pieces(&tail, &end);
+        copy_part(&v, &to, first, v.local.bytes - first);
     }
 }
 

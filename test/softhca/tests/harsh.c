@@ -47,6 +47,29 @@ static int count_partial(enum ibv_wr_opcode opcode)
     return seen;
 }
 
+/* Programs may read a word while it is written over: it is the old one or the new one. */
+static void check_words(void)
+{
+    enum { WORDS = 4 };
+
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        uint32_t old = i * 0x01010101u, new = old + 0x01010101u, word;
+        struct vt_wr w = vt_wr(&p.a, IBV_WR_RDMA_WRITE, 1, 0, WORDS * sizeof(word));
+
+        for (size_t j = 0; j < WORDS; j++) {
+            memcpy(p.a.buf + j * sizeof(word), &new, sizeof(word));
+            memcpy(p.b.buf + j * sizeof(word), &old, sizeof(word));
+        }
+        VT_OK(vt_post(&p.a, &w));
+        for (size_t j = 0; j < WORDS; j++) {
+            memcpy(&word, p.b.buf + j * sizeof(word), sizeof(word));
+            VT_CHECK(word == old || word == new, "word %zu is %08x, neither %08x nor %08x", j, word,
+                     old, new);
+        }
+        VT_WC(p.a.scq, 1, IBV_WC_SUCCESS);
+    }
+}
+
 /* A READ's buffer holds neither the old bytes nor the new ones until the completion. */
 static int count_rubbish(void)
 {
@@ -114,6 +137,7 @@ int main(void)
     VT_CHECK(count_partial(IBV_WR_SEND) > 0, "expected a message to land in parts, saw none");
     VT_CHECK(count_rubbish() > 0, "expected rubbish in a buffer that is read into, saw none");
     VT_CHECK(count_late_answers() > 0, "expected answers of atomics to be late, saw none");
+    check_words();
     check_error_fields();
     vt_disconnect(&p);
     return vt_close();
