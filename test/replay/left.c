@@ -90,7 +90,8 @@ static void compare_ends(const struct ibshift_net_verbs *nv, const struct ibshif
             c->in.slots_arrived, c->in.quota_arrived, c->in.ring_head);
     }
     if ((o->out.slots != c->in.slots_told && word->slots != c->in.slots_told) ||
-        (o->out.quota != c->in.quota_told && word->quota != c->in.quota_told) || c->must_tell ||
+        (o->out.quota != c->in.quota_told && word->quota != c->in.quota_told) ||
+        (c->must_tell && !c->is_word_away) || /* else it follows that one */
         ibshift_limit_is_news(c->in.slots, c->in.slots_told, c->in.slots_arrived,
                               c->in.slots_window) ||
         ibshift_limit_is_news(c->in.quota, c->in.quota_told, c->in.quota_arrived,
