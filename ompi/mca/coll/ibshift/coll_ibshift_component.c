@@ -118,7 +118,7 @@ static void register_moved(const struct ibshift_param *p)
 {
     static char *given[64];
     static int count;
-    char name[IBSHIFT_PARAM_NAME + sizeof(PREFIX)], shown[IBSHIFT_PARAM_NAME];
+    char name[IBSHIFT_PARAM_NAME + sizeof(PREFIX)], shown[sizeof(name)];
     char **value = &given[count++ % 64];
 
     *value = NULL;
@@ -127,7 +127,7 @@ static void register_moved(const struct ibshift_param *p)
                                           NULL, 0, MCA_BASE_VAR_FLAG_INTERNAL, OPAL_INFO_LVL_9,
                                           MCA_BASE_VAR_SCOPE_READONLY, value);
     snprintf(name, sizeof(name), PREFIX "%s", p->name);
-    snprintf(shown, sizeof(shown), "expert (%s)", p->name);
+    snprintf(shown, sizeof(shown), "coll_ibshift_expert (%s)", p->name);
     if (NULL != *value && NULL == getenv(name)) {
         ibshift_help_once_a_job("unknown-parameter", p->name, shown);
     }

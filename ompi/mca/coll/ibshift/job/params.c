@@ -187,14 +187,13 @@ static void compare(void *context, const struct ibshift_param *p)
 
 static void tell_unknown(const struct look_up *look_up)
 {
-    char name[NAME + 16], nearest[NAME];
+    const struct ibshift_nearest *found = &look_up->nearest;
+    char name[NAME + 16], shown[NAME], nearest[NAME + 16] = "none is like it";
 
-    snprintf(name, sizeof(name), look_up->among_experts ? "expert (%s)" : "%s",
-             look_up->nearest.word);
-    if (look_up->expert != NULL) {
-        (void)shown_name(look_up->expert, nearest);
-    } else {
-        snprintf(nearest, sizeof(nearest), "%s", look_up->nearest.name);
+    snprintf(name, sizeof(name), look_up->among_experts ? "expert (%s)" : "%s", found->word);
+    if (3 * found->alike >= strlen(found->word)) {
+        snprintf(nearest, sizeof(nearest), "coll_ibshift_%s",
+                 look_up->expert != NULL ? shown_name(look_up->expert, shown) : found->name);
     }
     ibshift_help_once_a_job("unknown-parameter", name, nearest);
 }
