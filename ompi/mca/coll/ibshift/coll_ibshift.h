@@ -52,17 +52,15 @@ struct mca_coll_ibshift_module_t {
     struct ibshift_group group; /* id: may be IBSHIFT_NO_NUMBER, IBSHIFT_AGREEING */
     uint32_t taken;             /* what they agree on */
     struct mca_coll_ibshift_module_t *next_agreed;
-    _Atomic uint64_t
-        seq; /* blocking and nonblocking collectives so far, twice, shifted by 32 bits */
+    _Atomic uint64_t seq; /* blocking and nonblocking collectives, twice, shifted by 32 bits */
     _Atomic uint32_t persistent; /* persistent ones created so far */
     _Atomic int failed;          /* OMPI code: a collective has failed, none is started any more */
+    atomic_bool is_twice_told;   /* that a persistent one was started while it was active */
     struct ibshift_standing *standing; /* NULL: no grant for scratch has stood yet */
     struct ibshift_padded padded;
     struct ibshift_patience patience;
-    /* Nonblocking calls may come in the middle of a blocking one: Open MPI makes communicators
-     * so. */
-    struct ibshift_tapes
-        *tapes[IBSHIFT_TAPED_FORMS][IBSHIFT_COLLECTIVES]; /* NULL: nothing has run yet */
+    /* Nonblocking calls may come in the middle of a blocking one: Open MPI makes communicators so. */
+    struct ibshift_tapes *tapes[IBSHIFT_TAPED_FORMS][IBSHIFT_COLLECTIVES]; /* NULL: none ran yet */
     struct ibshift_again
         *latest[IBSHIFT_TAPED_FORMS]
                [IBSHIFT_COLLECTIVES]; /* whose arguments are soon compared, or NULL */

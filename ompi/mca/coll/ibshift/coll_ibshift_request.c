@@ -18,11 +18,9 @@ enum {
     IDLE_LOOKS = 2      /* where nothing has come: a net looks at some places every other time */
 };
 
-/*
- * The failed request that this thread freed last, when nothing of ours has come after it. Open MPI
+/* The failed request that this thread freed last, when nothing of ours has come after it. Open MPI
  * frees the requests that make a communicator, whatever their outcome, and goes on to enable its
- * modules in the same breath.
- */
+ * modules in the same breath. */
 static _Thread_local struct {
     int code;
     uint32_t peer;
@@ -448,8 +446,10 @@ static int request_start(size_t count, ompi_request_t **requests)
         ibshift_call_t *call = (ibshift_call_t *)requests[i];
 
         if (OMPI_REQUEST_ACTIVE == requests[i]->req_state) {
-            ibshift_help("started-twice", call->name, call->module->group.name,
-                         call->module->group.rank, ompi_process_info.nodename);
+            if (!atomic_exchange(&call->module->is_twice_told, true)) {
+                ibshift_help("started-twice", call->name, call->module->group.name,
+                             call->module->group.rank, ompi_process_info.nodename);
+            }
             return MPI_ERR_REQUEST;
         }
         requests[i]->req_complete = REQUEST_PENDING;
