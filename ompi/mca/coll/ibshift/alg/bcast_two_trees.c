@@ -2,8 +2,8 @@
  * Two binary trees at once, whose inner ranks are the leaves of each other: even pieces go down the one and odd pieces
  * down the other, so that each rank sends about as much as it gets, and both ways of its cable are used.
  *
- * Reference: Sanders, P., Speck, J., Traeff, J. L.: Two-tree algorithms for full bandwidth broadcast, reduction and scan.
- * Parallel Computing 35, 2009.
+ * Reference: Sanders, P., Speck, J., Traeff, J. L.: Two-tree algorithms for full bandwidth
+ * broadcast, reduction and scan. Parallel Computing 35, 2009.
  *
  * In a tree, node 0 is the root, and of the others the bit that is set lowest says the height: odd ones are leaves. The
  * second tree has its nodes in reverse, or moved on by one, whichever makes odd ones even:

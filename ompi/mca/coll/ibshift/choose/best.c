@@ -132,7 +132,10 @@ static bool is_near(const struct ibshift_choice *choice, const struct ibshift_ch
            choice->price.last <= cheapest->price.last * IBSHIFT_PRICE_EQUAL;
 }
 
-/* Candidates in the order of the table. Each has a bound or a glance for a price first, by which those that are priced are taken. */
+/*
+ * Candidates in the order of the table. Each has a bound or a glance for a price first, by which
+ * those that are priced are taken.
+ */
 struct search {
     const struct ibshift_question *question;
     bool has_many; /* ranks: first a glance at all candidates, then a closer look at the best */
