@@ -18,7 +18,7 @@ enum {
 /* Found among 96 to 1,728 ranks: what is taken costs 1.03 of the cheapest in the mean. */
 enum {
     FEWEST = 4,      /* a price costs no more than a bound */
-    FEW_RANKS = 64,  /* each candidate is priced as it is, unless a bound shows that it is dearer */
+    FEW_RANKS = 64,  /* each candidate is priced as it is, unless a bound says that it is dearer */
     MANY_HOSTS = 16, /* of several ranks: among fewer it is, too */
     GLANCE = 64,     /* messages that are looked at for a first price, */
     LOOK = 256,      /* and for that of */
@@ -108,7 +108,7 @@ static void price(const struct ibshift_question *question, uint64_t messages, do
     }
 }
 
-/* us that it takes at least. */
+/* us that it takes at least: an estimate (glance.h). */
 static double bound(const struct ibshift_question *question, const struct ibshift_choice *choice)
 {
     struct ibshift_plan plan;

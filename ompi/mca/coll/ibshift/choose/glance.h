@@ -14,7 +14,8 @@ enum {
 /* As ibshift_price(); -E2BIG where it goes by nodes that are not the hosts, -ENOTSUP where it cannot do it with few. */
 int ibshift_glance(const struct ibshift_price_request *request, struct ibshift_price *price);
 
-/* us that it takes at least, by what two of its ranks have to do and to wait for: nearly always, as of many rounds some are seen. */
+/* About what it takes at least, by what two of its ranks have to do and to wait for: an estimate, as of many rounds some are seen.
+ * It is above the price of a few plans of a hundred. */
 double ibshift_bound(const struct ibshift_price_request *request);
 
 #endif

@@ -68,7 +68,7 @@ static bool find_last(const struct ibshift_price_request *request,
 }
 
 /* us of the sender's processor, or of its port, by which a message leaves after those of the round before it that could not go
- * earlier. */
+ * earlier; a long one to the own node waits for its grant first, and may let this one by. */
 static double in_line(const struct ibshift_price_request *request,
                       const struct ibshift_sizes *sizes, uint32_t rank,
                       const struct ibshift_step *steps, uint32_t index)
@@ -79,16 +79,17 @@ static double in_line(const struct ibshift_price_request *request,
         if (steps[i].kind == IBSHIFT_STEP_SEND && steps[i].need == steps[index].need) {
             double bytes = (double)ibshift_sizes_step(sizes, rank, &steps[i]);
             bool near = ibshift_hop_is_near(request, rank, steps[i].peer);
+            bool is_asked = near && request->near->at_once > 0 && bytes > request->near->at_once;
             const struct ibshift_model *model = request->model;
 
-            if (bytes > 0 || steps[i].count == 0) {
+            if (!is_asked && (bytes > 0 || steps[i].count == 0)) {
                 work += near ? ibshift_hop_work(request->near, IBSHIFT_STEP_SEND, bytes)
                              : model->send_min + bytes * model->send_byte;
                 wire += near ? 0 : bytes * model->gap_byte;
             }
         }
     }
-    return fmax(work, wire);
+    return ibshift_hop_is_near(request, rank, steps[index].peer) ? work : fmax(work, wire);
 }
 
 /* Its send, in the rounds around that of its receive; us that it waits in line there. */
