@@ -17,7 +17,7 @@ struct failure {
     int rank, item, status, peer;
     uint32_t members; /* of the communicator, a bit each */
     uint64_t at;
-    bool is_explained;
+    bool is_busy, is_explained;
 };
 
 static struct {
@@ -76,10 +76,13 @@ bool causes_taint(uint32_t members)
     return false;
 }
 
-void causes_failed(uint64_t now, int rank, int item, uint32_t members, int status, int peer)
+void causes_failed(uint64_t now, int rank, int item, uint32_t members, int status, int peer,
+                   bool is_busy)
 {
+    c.since[rank][CAUSE_BUSY] |= is_busy;
     if (c.failures < FAILURES) {
-        c.failure[c.failures++] = (struct failure){rank, item, status, peer, members, now, false};
+        c.failure[c.failures++] =
+            (struct failure){rank, item, status, peer, members, now, is_busy, false};
     }
 }
 
@@ -127,7 +130,7 @@ static bool is_somebody_late(const struct failure *f)
         if ((f->members >> i & 1) == 0) {
             continue;
         }
-        if (is_before(f, i, CAUSE_LATE) || is_before(f, i, CAUSE_BUSY) ||
+        if (is_before(f, i, CAUSE_LATE) ||
             (is_before(f, i, CAUSE_DEAD) && !c.program->knows_ends && !is_known(f)) ||
             is_before(f, i, CAUSE_LINK) || is_before(f, i, CAUSE_HOSTILE) ||
             is_before(f, i, CAUSE_SPOILT)) {
@@ -152,7 +155,7 @@ static bool is_direct(const struct failure *f)
     case -ENOMEM:
         return is_either(f, CAUSE_MEMORY);
     case -ETIME:
-        return is_somebody_late(f);
+        return f->is_busy || is_somebody_late(f);
     case -EBADMSG:
     case -EMSGSIZE:
         return has_garbage(f);

@@ -13,7 +13,7 @@ enum cause {
     CAUSE_MEMORY,  /* an allocation was refused */
     CAUSE_LINK,    /* its host's port went down and stayed so, or its device died */
     CAUSE_HOSTILE, /* what it sends is garbage */
-    CAUSE_BUSY,    /* others had it move messages while one was waiting for it */
+    CAUSE_BUSY,    /* it moved messages all the time while one was waiting for it */
     CAUSE_SPOILT, /* a hostile one of its host has written to its shared memory, whoever should write there */
     CAUSES
 };
@@ -26,7 +26,8 @@ bool causes_has_any(void);
 void causes_unlike(bool is_left_out);
 /* A hostile rank, or one that it has spoilt, is of the communicator: results may be wrong. */
 bool causes_taint(uint32_t members);
-void causes_failed(uint64_t now, int rank, int item, uint32_t members, int status, int peer);
+void causes_failed(uint64_t now, int rank, int item, uint32_t members, int status, int peer,
+                   bool is_busy);
 /* At the end: how many failures have no cause; each is said. */
 int causes_unexplained(void (*say)(const char *format, ...));
 

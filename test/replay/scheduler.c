@@ -16,13 +16,13 @@
 #include "front/front.h"
 #include "story.h"
 
-enum { STACK = 1 << 20 };
+enum { STACK = 1 << 20, ROUNDS = 16 };
 enum { CALM = 1 }; /* so often has each rank found nothing, in the mean, before the clock goes on */
 enum { PATIENCE = 128 }; /* parts of the time without anything that the clock goes on at once */
 
 static const uint64_t us = 1000, ms = 1000 * 1000, second = 1000 * 1000 * 1000ull;
-/* Undisturbed ranks wait for each other, not for the pauses after which the nets look whether a peer is alive. */
-static const uint64_t stall = 1000 * 1000000ull;         /* ns */
+/* Undisturbed ranks wait for each other, not for the nets' pauses of 500 ms; ROUNDS: the clock outruns who works. */
+static const uint64_t stall = 450 * 1000000ull;          /* ns */
 static const uint64_t longest = 400 * 1000 * 1000000ull; /* ns without anything: it hangs */
 static const uint64_t most_branches = 800 * 1000000ull;  /* of a run */
 
@@ -33,9 +33,9 @@ struct rank {
     enum state state, awake; /* awake: which it is again when it has slept */
     struct context context;
     char *stack;
-    uint64_t wakes, did_at;
-    uint64_t branches;           /* so many were taken */
-    void (*poll)(void *context); /* at the barrier */
+    uint64_t wakes, did_at, busy_since; /* since then it never did nothing for a second */
+    uint64_t branches;                  /* so many were taken */
+    void (*poll)(void *context);        /* at the barrier */
     void *poll_context;
     const char *base; /* of its copy's code */
     struct replay_branches *count;
@@ -54,6 +54,7 @@ static struct {
     uint64_t now, step, random;
     uint64_t did_at;         /* the time when something happened last */
     uint32_t calm;           /* turns since then in which nothing did */
+    uint32_t looked, rounds; /* since then: who found nothing, a bit each, and how often all have */
     uint64_t faults_at;      /* of the software HCA: when it wants to be called */
     uint64_t gate;           /* barriers that are over */
     uint64_t branches;       /* of all */
@@ -192,6 +193,7 @@ void replay_idle(void)
 {
     if (w.self >= 0) {
         w.calm++;
+        w.looked |= 1u << w.self;
         to_scheduler();
     }
 }
@@ -211,7 +213,7 @@ void replay_wants_lock(void)
 
 void replay_progressed(void)
 {
-    if (w.now - w.did_at > stall && !w.has_slept && !causes_has_any()) {
+    if (w.now - w.did_at > stall && !w.has_slept && !causes_has_any() && w.rounds >= ROUNDS) {
         say_all();
         replay_fail("rank %d waited %llu ms for a timer: nobody had anything to do", w.self,
                     (unsigned long long)((w.now - w.did_at) / ms));
@@ -224,14 +226,17 @@ void replay_did(void)
     replay_moved();
     w.did_at = w.now;
     w.has_slept = false;
+    w.looked = w.rounds = 0;
     if (w.self >= 0) {
-        w.rank[w.self].did_at = w.now;
+        struct rank *rank = &w.rank[w.self];
+
+        rank->busy_since = w.now - rank->did_at < second ? rank->busy_since : w.now;
+        rank->did_at = w.now;
     }
 }
 
 void replay_sleep(uint64_t ns)
 {
-    w.has_slept = true;
     if (w.self >= 0 && !w.is_over) {
         w.rank[w.self].wakes = w.now + ns;
         w.rank[w.self].awake = w.rank[w.self].state;
@@ -275,15 +280,15 @@ void replay_turn_ends(void)
 
 void replay_explain(int item, int status, int peer, uint32_t members)
 {
+    bool is_busy = false;
+
     replay_say("item %d failed with rank %d: %s", item, peer, strerror(-status));
     story_count(COUNT_FAILURES, 1);
-    causes_failed(w.now, w.self, item, members, status, peer);
-    for (int i = 0; i < w.program->ranks; i++) { /* thousands of messages take long: it is late */
-        if (status == -ETIME && i != w.self && (members >> i & 1) != 0 &&
-            w.now - w.rank[i].did_at < second) {
-            causes_happened(i, CAUSE_BUSY, w.now);
-        }
+    for (int i = 0; status == -ETIME && i < w.program->ranks; i++) { /* messages take long */
+        is_busy |= i != w.self && (members >> i & 1) != 0 && w.now - w.rank[i].did_at < second &&
+                   w.now - w.rank[i].busy_since >= 15 * second; /* the deadline: program.c */
     }
+    causes_failed(w.now, w.self, item, members, status, peer, is_busy);
 }
 
 /* All that are not dead. Those who wait go on with their nets, as in MPI's own barriers. */
@@ -399,7 +404,7 @@ static void let_time_pass(uint64_t earliest, bool is_alone)
 /* False: all have ended. */
 static bool turn(void)
 {
-    int ready[PROGRAM_RANKS], count = 0, asleep = 0;
+    int ready[PROGRAM_RANKS], count = 0, asleep = 0, missing = 0;
     uint64_t earliest = UINT64_MAX;
 
     for (int i = 0; i < people(); i++) {
@@ -415,8 +420,12 @@ static bool turn(void)
         }
         if (rank->state == READY || rank->state == AT_BARRIER) {
             ready[count++] = i;
+            missing += (w.looked >> i & 1) == 0;
         }
     }
+    w.rounds += missing == 0;
+    w.looked = missing == 0 ? 0 : w.looked;
+    w.has_slept |= asleep > 0;
     adapters_act();
     if (w.branches > most_branches && !end_hostile()) {
         say_all();
