@@ -111,8 +111,7 @@ static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibsh
     message.piece = params->piece;
     message.beside = params->window < params->plan.ranks ? params->window : params->plan.ranks - 1;
     message.is_attended = params->is_attended;
-    message.cast = step->is_cast ? params->cast : NULL;
-    message.cast_most = params->cast_most;
+    message.cast = step->is_cast && message.length <= params->cast_most ? params->cast : NULL;
     if (which == IBSHIFT_CLASS_SEND ||
         (params->is_tmp_standing && ibshift_step_can_stand(step, IBSHIFT_TMP))) {
         message.standing = params->standing;

@@ -81,10 +81,9 @@ struct ibshift_net_message {
     bool
         is_anew; /* of an opened number: the grant that stood does not hold, recv() sends another; both know */
 
-    /* A message to all members of a group, up to a length: send() to the one that comes next after the sender goes to all at
-       once, and those to other members of its key, which must be sent as well, are part of it. NULL: to one. */
+    /* A message to all members of a group: send() to the one that comes next after the sender goes to all at once, and those
+       to other members of its key, which must be sent as well, are part of it. NULL: to one, as on the other side. */
     struct ibshift_cast *cast;
-    size_t cast_most;
 
     /* send() of a long message: the adapter has one piece of so many bytes at a time, and gets the
      * next when that has left; 0: it has the whole message. beside: messages that should be under way so at a time. Hints. */

@@ -267,7 +267,7 @@ int ibshift_nv_cast_recv(struct ibshift_connection *c, const struct ibshift_net_
         return IBSHIFT_NET_DONE;
     }
     rc = ibshift_nv_recv(c, m);
-    if (rc != IBSHIFT_NET_PENDING || m->length > cast->most || await(cast, m) == 0) {
+    if (rc != IBSHIFT_NET_PENDING || await(cast, m) == 0) {
         return rc;
     }
     ibshift_nv_break_no_memory(c); /* it may be lost, and nobody would ask */

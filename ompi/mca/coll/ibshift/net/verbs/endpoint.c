@@ -32,7 +32,7 @@ static int net_send(struct ibshift_net *net, const struct ibshift_net_message *m
     if (ibshift_given_up_by(nv->net.given_up, m->peer, &m->key)) {
         return -ECONNABORTED;
     }
-    if (m->cast != NULL && m->length <= m->cast_most) {
+    if (m->cast != NULL) {
         return ibshift_nv_cast_send(nv, m);
     }
     return m->length <= net->max_eager ? ibshift_nv_send_short(c, m) : ibshift_nv_send_long(c, m);
