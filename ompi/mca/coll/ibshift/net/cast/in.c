@@ -287,8 +287,10 @@ uint64_t ibshift_cast_ask(struct ibshift_cast *cast)
             *a = cast->awaited[--cast->awaited_count];
             continue;
         }
-        if (cast->nv->time >= a->due && c->state == IBSHIFT_CONNECTION_READY &&
-            c->ready.first == NULL) { /* else earlier questions take the room of the answers */
+        if (cast->nv->time >= a->due &&
+            (c->state != IBSHIFT_CONNECTION_READY || c->ready.first != NULL)) {
+            a->due = cast->nv->time + a->pause; /* earlier questions take the room of the answers */
+        } else if (cast->nv->time >= a->due) {
             struct ibshift_wire_grant body = {
                 .address = cast->group, .id = cast->rank, .length = IBSHIFT_CAST_BY_KEY};
 
