@@ -159,14 +159,14 @@ static inline uint64_t next_comm_seq(mca_coll_ibshift_module_t *module, uint32_t
     return number | word;
 }
 
-/* Of a call that has an op, or one for each stage. */
+/* Of a call that has an op, or one for each stage: of those only the first is written, for between two no op runs. */
 static uint32_t next_seq(ibshift_call_t *call)
 {
     uint32_t word = ibshift_op_word(&call->op);
     uint32_t seq = (uint32_t)(next_comm_seq(call->module, word) >> 32);
 
     for (int i = 1; call->tells_counts && i < IBSHIFT_MIXED_STAGES; i++) {
-        (void)next_comm_seq(call->module, word);
+        (void)next_number(call->module);
     }
     return seq;
 }
@@ -339,11 +339,11 @@ static int run_once(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     return rc;
 }
 
-/* The last one that has begun, or, before the first, the one before that. */
+/* The last run that has begun (with stages, that is over: between two no op runs), or, before the first, the one before that. */
 static void write_run(ibshift_call_t *call)
 {
-    uint32_t stages = call->tells_counts ? IBSHIFT_MIXED_STAGES : 1;
-    uint32_t run = (call->runs * stages - 1) & IBSHIFT_RUN_MASK;
+    uint32_t last = call->tells_counts ? (call->runs - 1) * IBSHIFT_MIXED_STAGES : call->runs;
+    uint32_t run = (last - 1) & IBSHIFT_RUN_MASK;
     uint64_t number = ibshift_net_comm_seq(ibshift_op_word(&call->op), call->first_seq | run);
 
     ibshift_ledger_write_persistent(&call->module->group.ledger, number);
