@@ -11,7 +11,7 @@ enum { FOLD = IBSHIFT_STEP_REDUCE, FOLD_AFTER = IBSHIFT_STEP_REDUCE_AFTER, EVERY
 /* All ranks, or all rounds. */
 #define ALL UINT32_MAX
 
-enum field { KIND, BUF, PART, FIRST, COUNT, PEER, FROM, WITH, BESIDE, TAG, RUN, NEED, DRAIN };
+enum field { KIND, BUF, PART, FIRST, COUNT, PEER, FROM, WITH, BESIDE, TAG, RUN, CAST, NEED, DRAIN };
 
 static const struct {
     size_t at, size;
@@ -27,6 +27,7 @@ static const struct {
     [BESIDE] = {offsetof(struct ibshift_step, beside), 4},
     [TAG] = {offsetof(struct ibshift_step, tag), 4},
     [RUN] = {offsetof(struct ibshift_step, run), 4},
+    [CAST] = {offsetof(struct ibshift_step, is_cast), 4},
     [NEED] = {offsetof(struct ibshift_step, need), 4},
     [DRAIN] = {offsetof(struct ibshift_step, drain), 4},
 };
@@ -253,6 +254,8 @@ static const struct mutant mutants[] = {
      .rounds_cut = 1},
     {"tells what it does not know yet", IBSHIFT_BARRIER, "dissemination", 8, "may leave before",
      ALL, ALL, SEND, SET, NEED, 0},
+    {"a copy's stride left in a message", IBSHIFT_ALLTOALL, "bruck", 8, "row without multicast",
+     ALL, ALL, SEND, SET, CAST, 1},
     {"one signal too many", IBSHIFT_BARRIER, "dissemination", 8, "waits to send to rank 4", 0, 2,
      SEND, TWICE, PART, 1},
 };

@@ -344,6 +344,8 @@ static int check_shape(struct walk_order *walk)
     } else if (!local &&
                (step->peer >= walk->state->plan->ranks || step->peer == walk->place.rank)) {
         wrong = "has a peer that is not another rank";
+    } else if (!local && step->is_cast && (walk->state->alg->flags & IBSHIFT_ALG_MULTICAST) == 0) {
+        wrong = "is a datagram to a group, in a row without multicast";
     } else if (strided != IBSHIFT_CONTIGUOUS &&
                (step->kind != IBSHIFT_STEP_COPY || step->run == 0)) {
         wrong = "is strided but no copy, or has no runs";
