@@ -53,10 +53,9 @@ static struct ibshift_side block_of(const struct ibshift_side *all, uint32_t ran
 /* What all ranks know: the size of a block, or with counts for all the mean. */
 static uint64_t bytes_of(const struct ibshift_side *side)
 {
-    uint64_t elements = side->count;
+    uint64_t elements = IBSHIFT_NO_ARRAY != side->counts ? 0 : side->count;
 
     if (IBSHIFT_NO_ARRAY != side->counts) {
-        elements = 0;
         for (uint32_t i = 0; i < side->blocks; i++) {
             elements += (uint64_t)ibshift_array_at(side->counts, i);
         }
@@ -229,18 +228,19 @@ static int describe(const mca_coll_ibshift_module_t *module, const struct ibshif
     return OMPI_SUCCESS;
 }
 
-/* No memory has 2^63 bytes, but counts times sizes may come to that. */
+/* No memory has 2^63 bytes, but counts times sizes may come to that. Blocks that are alike are looked at once. */
 static bool is_countable(const struct ibshift_side *side)
 {
+    bool is_counted = IBSHIFT_NO_ARRAY != side->counts;
     uint32_t blocks = IBSHIFT_SIDE_VECTOR == side->shape ? 1 : side->blocks;
+    uint32_t alike = is_counted || NULL != side->types || NULL != side->there ? 1 : blocks;
     double sum = 0;
 
-    for (uint32_t i = 0; IBSHIFT_SIDE_ABSENT != side->shape && i < blocks; i++) {
-        bool is_counted = IBSHIFT_NO_ARRAY != side->counts;
+    for (uint32_t i = 0; IBSHIFT_SIDE_ABSENT != side->shape && i < blocks; i += alike) {
         size_t count = is_counted ? (size_t)ibshift_array_at(side->counts, i) : side->count;
 
         if (NULL == side->there || side->there[i]) {
-            sum += (double)count *
+            sum += (double)count * alike *
                    ibshift_type_size(NULL != side->types ? side->types[i] : side->type);
         }
     }
