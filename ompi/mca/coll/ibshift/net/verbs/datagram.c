@@ -137,16 +137,16 @@ static void open_again(struct ibshift_net_verbs *nv)
 {
     ibshift_nv_ud_close(nv);
     nv->ud_sends = 0;
-    (void)ibshift_nv_ud_open(nv);
+    nv->is_ud_shut = ibshift_nv_ud_open(nv) != 0; /* then at the next poll */
 }
 
 void ibshift_nv_ud_poll(struct ibshift_net_verbs *nv, ibshift_hello_came_t *came)
 {
     struct ibv_wc wc[BATCH];
-    int n = ibv_poll_cq(nv->verbs->ud_cq, BATCH, wc);
+    int n = nv->is_ud_shut ? 1 : ibv_poll_cq(nv->verbs->ud_cq, BATCH, wc);
 
     for (int i = 0; i < n; i++) {
-        if (wc[i].status != IBV_WC_SUCCESS) {
+        if (nv->is_ud_shut || wc[i].status != IBV_WC_SUCCESS) {
             open_again(nv);
             return;
         }

@@ -82,10 +82,10 @@ struct ibshift_net_verbs {
     struct ibshift_given_up given_up;
 
     struct ibshift_cast *casts; /* multicast groups, a list */
-    uint32_t ud_sends;          /* in flight */
+    uint32_t ud_sends, ud_next; /* in flight; where the next one is written */
+    bool is_ud_shut;            /* the adapter refused to open the queue pair again */
     uint32_t strangers;         /* datagrams that came from elsewhere than they say */
-    uint32_t ud_next;
-    uint32_t requests; /* posted and not retired, all rails */
+    uint32_t requests;          /* posted and not retired, all rails */
     uint32_t cq_room;
     uint32_t queued;           /* messages whose end only a completion queue tells */
     uint64_t ungranted;        /* as in net.h */
