@@ -49,8 +49,7 @@ static void post(struct test *t, struct ibshift_cast *cast, uint32_t tag, void *
                                             .buffer = data,
                                             .length = 8,
                                             .cookie = t->r->self ? tag : tag + SENDS,
-                                            .cast = cast,
-                                            .cast_most = MOST});
+                                            .cast = cast});
 }
 
 static int end(struct test *t, bool is_bad)
