@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "causes.h"
 #include "memory.h"
 #include "scheduler.h"
 
@@ -255,8 +257,17 @@ bool memory_is_of(int rank, const void *at, size_t size)
     return false;
 }
 
-static __attribute__((noinline)) ssize_t copy_all(const struct iovec *to, unsigned long tos,
-                                                  const struct iovec *from, unsigned long froms)
+/* A hostile rank may grant what lies beside its buffer, in a page that is registered: that is its own memory, but here the
+   ranks share a heap. */
+static bool is_beside(int owner, const void *at, size_t size)
+{
+    return owner >= 0 && causes_has(owner, CAUSE_HOSTILE) && at < sbrk(0) &&
+           !memory_is_of(owner, at, size);
+}
+
+static __attribute__((noinline)) ssize_t copy_all(int owner, const struct iovec *to,
+                                                  unsigned long tos, const struct iovec *from,
+                                                  unsigned long froms)
 {
     size_t into = 0, out = 0;
     ssize_t bytes = 0;
@@ -264,7 +275,9 @@ static __attribute__((noinline)) ssize_t copy_all(const struct iovec *to, unsign
     while (tos > 0 && froms > 0) {
         size_t room = to->iov_len - into, left = from->iov_len - out, n = room < left ? room : left;
 
-        memmove((char *)to->iov_base + into, (const char *)from->iov_base + out, n);
+        if (!is_beside(owner, (char *)to->iov_base + into, n)) {
+            memmove((char *)to->iov_base + into, (const char *)from->iov_base + out, n);
+        }
         bytes += (ssize_t)n;
         into = n == room ? 0 : into + n;
         out = n == left ? 0 : out + n;
@@ -279,7 +292,7 @@ static __attribute__((noinline)) ssize_t copy_all(const struct iovec *to, unsign
 static sigjmp_buf outside;
 static bool is_copying;
 
-ssize_t memory_copy(const struct iovec *to, unsigned long tos, const struct iovec *from,
+ssize_t memory_copy(int owner, const struct iovec *to, unsigned long tos, const struct iovec *from,
                     unsigned long froms)
 {
     ssize_t bytes;
@@ -289,7 +302,7 @@ ssize_t memory_copy(const struct iovec *to, unsigned long tos, const struct iove
         errno = EFAULT;
         return -1;
     }
-    bytes = copy_all(to, tos, from, froms);
+    bytes = copy_all(owner, to, tos, from, froms);
     is_copying = false;
     return bytes;
 }

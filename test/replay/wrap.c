@@ -391,7 +391,7 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned lo
     if (!faults_may_touch(pid)) {
         return -1;
     }
-    bytes = memory_copy(here, n, there, m);
+    bytes = memory_copy(pid == getpid() ? -1 : replay_self(), here, n, there, m);
     faults_spoil(pid - REPLAY_FIRST_PID, here, n, bytes);
     return bytes;
 }
@@ -405,7 +405,7 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned l
     if (!faults_may_touch(pid)) {
         return -1;
     }
-    bytes = memory_copy(there, m, here, n);
+    bytes = memory_copy(pid == getpid() ? -1 : pid - REPLAY_FIRST_PID, there, m, here, n);
     if (pid != REPLAY_FIRST_PID + replay_self()) {
         faults_spoil(replay_self(), there, m, bytes);
     }
